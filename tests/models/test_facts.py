@@ -32,7 +32,7 @@ TABLES = bundled_tables()
 )
 def test_every_row_names_when_and_where_it_was_checked(row: object) -> None:
     assert getattr(row, "source", "")
-    checked = str(getattr(row, "checked", ""))
+    checked = str(getattr(row, "date", ""))
     # The receipts of the paper name a year.
     assert checked == "2025" or date.fromisoformat(checked) <= date(2026, 12, 31)
 

@@ -73,7 +73,7 @@ def hosted(**fields: Any) -> ProviderPlugin:
     named = NamedModel(
         name="acme-large", display="Acme Large", route="acme/large", levels=LEVELS, seed=3
     )
-    price = Price(route="acme/large", input=1.5, output=6.0, checked="2030-01-01", source="list")
+    price = Price(route="acme/large", input=1.5, output=6.0, date="2030-01-01", source="list")
     defaults: dict[str, Any] = {
         "name": "acme",
         "open_model": EchoModel,
@@ -218,7 +218,7 @@ def test_named_models_and_prices_of_a_plugin_are_used_after_the_users_own(
         describe_model("acmee/x")
     price = find_price("acme/large")
     assert price is not None
-    assert (price.input, price.output, price.checked, price.own) == (1.5, 6.0, "2030-01-01", False)
+    assert (price.input, price.output, price.date, price.own) == (1.5, 6.0, "2030-01-01", False)
     assert find_price("nobody/large") is None
     row = '[[price]]\nroute = "acme/large"\ninput = 2\noutput = 3\n'
     (tmp_path / "numbench-catalogue.toml").write_text(row)

@@ -91,9 +91,7 @@ def test_after_a_queue_limit_smaller_jobs_are_submitted_one_at_a_time(
 def prices(folder: Path, monkeypatch: pytest.MonkeyPatch, route: str = MODEL) -> None:
     """10 tokens in and 4 out cost five dollars; half by batch."""
     path = folder / "prices.toml"
-    path.write_text(
-        f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\nchecked = "2025-03"\n'
-    )
+    path.write_text(f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03"\n')
     monkeypatch.setenv("NUMBENCH_CATALOGUE", str(path))
 
 

@@ -21,7 +21,7 @@ from numbench.runner.planning import plan_table
 from numbench.runner.resolution import describe, resolve
 from tests.support.clock import set_date
 
-PRICE = Price(route="openai/some", input=2.0, output=8.0, checked="2025")
+PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)
 
 
@@ -56,7 +56,7 @@ def test_unknown_routes_have_no_price_and_every_row_names_its_date_and_source() 
     price = find_price("openai/gpt-5")
     assert price is not None
     assert (price.input, price.output, price.own) == (1.25, 10.0, False)
-    assert price.checked == "2025" and "receipts" in price.source
+    assert price.date == "2025" and "receipts" in price.source
 
 
 def test_the_routes_of_the_catalogue_that_have_a_price() -> None:
@@ -98,7 +98,7 @@ def test_prices_are_what_the_receipts_say(
         assert (len(rates) > 1) == varies
 
 
-ROW = '[[price]]\nroute = "openai/gpt-5"\ninput = 7\noutput = 9.5\nchecked = "2030-01-02"\n'
+ROW = '[[price]]\nroute = "openai/gpt-5"\ninput = 7\noutput = 9.5\ndate = "2030-01-02"\n'
 
 
 def test_the_users_table_takes_precedence_over_the_bundled_one(

@@ -101,7 +101,7 @@ class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Facts about some models; None is not known.
 
-    checked, source: when the facts of the row were compared with which evidence; ISO 8601.
+    date, source: when the facts of the row were compared with which evidence; ISO 8601.
     levels: the reasoning levels: names, whose parameters are those of `level_request` with the name
     in place of `"{level}"`, or names with their settings. levels_vary: whether the levels are those
     of an API, some of which some of its models refuse. none: the parameters of the level `none`, if
@@ -114,7 +114,7 @@ class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     requests for the models. elsewhere: who else serves them.
     """
 
-    checked: str | None = None
+    date: str | None = None
     source: str | None = None
     levels: tuple[str, ...] | dict[str, ReasoningLevel] | None = None
     levels_vary: bool | None = None
@@ -270,7 +270,7 @@ class NamedModel(Facts, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars per million tokens on one route (`PROVIDER/NAME`); `output` covers reasoning.
 
-    checked, source: when and where the price was found; both are shown with every cost.
+    date, source: when and where the price was found; both are shown with every cost.
     cache_write: of input that the provider writes to its cache; None if it writes none.
     varies: the price is a mean over several providers, or that of one of them: used in plans, not
         in costs of requests.
@@ -285,7 +285,7 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input: _Dollars
     output: _Dollars
     cache_write: _Dollars | None = None
-    checked: str = "undated"
+    date: str = "undated"
     source: str = "the user's catalogue"
     varies: bool = False
     own: bool = False
@@ -307,7 +307,7 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def basis(self) -> str:
         """The origin of a cost at this price, in a few words."""
-        return f"price table ({self.checked})" if self.checked else self.source
+        return f"price table ({self.date})" if self.date else self.source
 
     @property
     def record(self) -> dict[str, object]:
@@ -316,7 +316,7 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             return {"source": "the user's catalogue"}
         names = ("route", "input", "output", "source")
         record = {name: getattr(self, name) for name in names}
-        return record | ({"date": self.checked} if self.checked else {})
+        return record | ({"date": self.date} if self.date else {})
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):

@@ -191,7 +191,7 @@ def _mapped_price(route: str) -> Price | None:
         input=facts.input,
         output=facts.output,
         cache_write=facts.cache_write,
-        checked="",
+        date="",
         source=load_model_map().source,
         priced_up_to=facts.priced_up_to,
         has_batch_price=facts.has_batch_price,

@@ -233,7 +233,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
         runs = f"{len(unknown)} run{'s' * (len(unknown) > 1)} of unknown cost"
         dollars += f", with only the input of {runs}" if any(unknown) else f", plus {runs}"
     prices = [plan.resolved.price for plan in plans]
-    sources = sorted({price.basis if price.checked else price.source for price in prices if price})
+    sources = sorted({price.basis if price.date else price.source for price in prices if price})
     missing = sorted(missing_keys(plans))
     return [
         f"Total: {sum(plan.requests for plan in plans):,} requests{dollars}.",
@@ -284,9 +284,9 @@ def _run_notes(plan: Plan) -> list[str]:
         known = resolved.description.known
         source = load_model_map().source
         if known.context or known.max_output:
-            source = f"catalogue, checked on {known.checked}"
+            source = f"catalogue, checked on {known.date}"
         notes.append(f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out;\n{source}.")
-    if checked := resolved.description.known.checked:
+    if checked := resolved.description.known.date:
         age = (today() - date.fromisoformat(checked)).days
         notes.append(f"Facts about the model: checked on {checked} ({age} days ago).")
     if plan.items_in_jobs:
@@ -300,7 +300,7 @@ def _run_notes(plan: Plan) -> list[str]:
 
 
 def _price_notes(plan: Plan, price: Price) -> list[str]:
-    source = f"{price.basis}: {price.source}" if price.checked else price.source
+    source = f"{price.basis}: {price.source}" if price.date else price.source
     if price.route != plan.resolved.description.route:
         source += f", of {price.route}"
     note = price.note or ("means over providers" if price.varies else "")

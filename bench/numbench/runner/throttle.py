@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from contextlib import suppress
 
 from numbench.records import Completion
 
@@ -13,6 +14,10 @@ WINDOW_SECONDS = 60.5
 
 _BURST_SECONDS = 1.0
 """How far requests may be ahead of an even distribution over the minute."""
+
+
+_FIRST_REPLY_SECONDS = 1.0
+"""How long the others wait for the result of the first request, which may be refused as all are."""
 
 
 class RequestPacer:
@@ -44,7 +49,8 @@ class Throttle:
 
     The limit starts at `max_in_flight`. A rate-limit error halves it, once for all requests that
     were in flight at that time, and blocks new requests for as long as the provider asks. Each full
-    round of answers raises the limit by one, up to `max_in_flight`. It is at least one.
+    round of answers raises the limit by one, up to `max_in_flight`. It is at least one. The first
+    request is sent alone, and the others a second later if it has no result by then.
 
     max_pause: longest pause, in seconds, that a provider may impose. Times are in seconds of one
     clock.
@@ -57,6 +63,8 @@ class Throttle:
         self._max_in_flight, self._max_pause, self._pacer = max_in_flight, max_pause, pacer
         self._limit = float(max_in_flight)
         self._paused_until = self._last_decrease = -math.inf
+        self._first_start: float | None = None
+        self._has_result = False
         self._gate, self._has_room = asyncio.Lock(), asyncio.Event()
 
     async def acquire(self) -> float:
@@ -68,14 +76,15 @@ class Throttle:
         async with self._gate:
             while True:
                 now = clock()
-                if self.is_full:
-                    self._has_room.clear()
-                    await self._has_room.wait()
-                elif wait := max(self.pause_seconds(now), self.pacer_seconds(now)):
-                    await asyncio.sleep(wait)
-                else:
+                pause = max(self.pause_seconds(now), self.pacer_seconds(now))
+                wait = max(pause, self._first_reply_seconds(now))
+                if not self.is_full and not wait:
                     self.start(now)
                     return now
+                self._has_room.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if self.is_full else wait):
+                        await self._has_room.wait()
 
     @property
     def limit(self) -> int:
@@ -95,8 +104,14 @@ class Throttle:
         """Return how long the next request must wait for the pacer."""
         return self._pacer.seconds_until(now) if self._pacer else 0.0
 
+    def _first_reply_seconds(self, now: float) -> float:
+        if self._first_start is None or self._has_result:
+            return 0.0
+        return max(0.0, self._first_start + _FIRST_REPLY_SECONDS - now)
+
     def start(self, now: float) -> None:
         """Count a request as sent."""
+        self._first_start = now if self._first_start is None else self._first_start
         self.in_flight += 1
         if self._pacer:
             self._pacer.count(now)
@@ -104,6 +119,7 @@ class Throttle:
     def end(self, completion: Completion | None, start: float, now: float) -> None:
         """Adapt to the result of a request that was sent at `start`; None if it was cut off."""
         self.in_flight -= 1
+        self._has_result = True
         self._has_room.set()
         if completion is None:
             return
