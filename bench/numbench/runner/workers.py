@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from numbench.models.base import Model
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.active_run import ActiveRun, make_response
 from numbench.runner.refusal import Refusal
-from numbench.runner.retrying import Attempts, Health, retrying
+from numbench.runner.retrying import Attempts, Health, is_retryable, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
@@ -128,11 +128,9 @@ class Workers(ActiveRun):
         It stays open if the cost limit does not cover it.
         """
         requested = attempts.requested
-        pause: Callable[[float], Any] = lambda seconds: self._pause(attempts, seconds)  # noqa: E731
         try:
             if await self._admit(requested):
-                sending = retrying(attempts, self._health, self.policy, _now, pause)
-                await self._finish(attempts, await sending(self._send, attempts))
+                await self._finish(attempts, await self._result(attempts))
         except _NotCovered:
             return
         finally:
@@ -140,6 +138,25 @@ class Workers(ActiveRun):
                 await self._store_abandoned(attempts)
             finally:
                 self.costs.release(requested.id)
+
+    async def _result(self, attempts: Attempts) -> Completion:
+        """Return the answer to a request, or the failure of its last attempt."""
+        first = await self._send(attempts)
+        # Nearly always; tenacity takes as much time as all other steps together.
+        if not is_retryable(first.error):
+            return first
+        results = [first]
+
+        async def send() -> Completion:
+            return results.pop() if results else await self._send(attempts)
+
+        async def pause(seconds: float) -> None:
+            await self._pause(attempts, seconds)
+
+        completion: Completion = await retrying(attempts, self._health, self.policy, _now, pause)(
+            send
+        )
+        return completion
 
     async def _admit(self, requested: ItemSample) -> bool:
         """Wait until the cost limit covers a request; return False if it never will."""
