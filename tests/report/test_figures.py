@@ -19,7 +19,7 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures import FIGURES, FigureSpec, render, write_figures
 from numbench.reporting.figures.curves import difficulty_curve
-from numbench.reporting.figures.draw import Point, pareto_front
+from numbench.reporting.figures.draw import MARK, Point, pareto_front
 from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
 from numbench.resources import resource_folder
 from numbench.scoring import score_run
@@ -265,6 +265,72 @@ def test_sizes_beyond_the_scale_misfits_and_levels_are_marked() -> None:
     assert any(re.fullmatch(r"Comparison, digits at 7\d%", name) for name in names)
     assert not any("at 50%" in name for name in names)
     assert list(curves) == ["horizon_curves_1", "horizon_curves_2"]
+
+
+def marked(figure: Figure) -> dict[str, list[tuple[float, float]]]:
+    """Return key of a mark → the coordinates of its points, in the units of the axes."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for line in (line for axes in figure.axes for line in axes.get_lines()):
+        kind, *keys = (line.get_gid() or "").split("~")
+        if kind == MARK:
+            known = [(x, y) for x, y in zip(*line.get_data(), strict=True) if y == y]
+            keys *= len(known) if len(keys) == 1 else 1
+            for key, point in zip(keys, known, strict=True):
+                points.setdefault(key, []).append(point)
+    return points
+
+
+def test_points_of_figures_are_the_estimates_of_the_tables(synthetic_data: ReportData) -> None:
+    data = synthetic_data
+    with plot_style.plot_style():
+        drawn = {
+            name: [marked(figure) for figure in draw(BY_NAME[name], data).values()]
+            for name in ("pareto_tokens", "radar", "results", "correct_digits", "difficulty")
+        }
+    count = 0
+    for name, figures in drawn.items():
+        for key, points in (pair for known in figures for pair in known.items()):
+            member, _, task = key.partition(".")
+            run = data.configurations[int(member)]
+            score = data.estimate(run, "score", task or "all")
+            assert score
+            if name == "pareto_tokens":
+                tokens = data.estimate(run, "generated_tokens")
+                assert tokens and points == [(tokens.value, score.value)]
+            elif name == "results":
+                assert [x for x, _ in points] == [score.value]
+            elif name == "radar":
+                assert {y for _, y in points} == {score.value}
+            elif name == "correct_digits":
+                shares = digit_shares(data, int(member), task)
+                assert shares and [x for x, _ in points] == [shares.mean.value]
+            else:
+                x, y = difficulty_curve(run.values.tasks[task])
+                assert points == list(zip(x, [each.value for each in y], strict=True))
+            count += 1
+    assert count > 100
+
+
+def test_intervals_of_the_results_are_those_of_the_tables(synthetic_data: ReportData) -> None:
+    data = synthetic_data
+    with plot_style.plot_style():
+        figures = draw(BY_NAME["results"], data).values()
+    ends = {
+        (round(low, 9), round(high, 9))
+        for figure in figures
+        for axes in figure.axes
+        for bars in axes.collections
+        for (low, _), (high, _) in bars.get_segments()
+    }
+    wanted = {
+        (round(known.low, 9), round(known.high, 9))
+        for run in data.runs
+        for task in run.tasks
+        if (known := data.estimate(run, "score", task))
+        and known.low is not None
+        and known.high is not None
+    }
+    assert len(wanted) > 20 and wanted <= ends
 
 
 FORMS = ("svg", "png", "pdf")

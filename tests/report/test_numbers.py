@@ -38,8 +38,8 @@ def same(actual: object, expected: object) -> None:
         assert actual == (None if expected is None else pytest.approx(expected, rel=1e-8, abs=1e-8))
 
 
-def close(actual: object, expected: Any, tolerance: float = 0.05) -> None:
-    """Assert that a value is equal, and its interval up to the method for about 30 questions."""
+def close(actual: object, expected: Any) -> None:
+    """Assert that a value is equal, and its interval to the digit that is printed."""
     if isinstance(expected, dict):
         expected = [expected[name] for name in ("difference", "low", "high")]
     if expected is None:
@@ -47,7 +47,7 @@ def close(actual: object, expected: Any, tolerance: float = 0.05) -> None:
     else:
         assert isinstance(actual, tuple)
         same(actual[0], expected[0])
-        assert actual[1:] == pytest.approx(tuple(expected[1:]), rel=tolerance, abs=tolerance)
+        assert actual[1:] == pytest.approx(tuple(expected[1:]), rel=0, abs=0.05)
 
 
 def test_scores_per_task(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
@@ -79,7 +79,7 @@ def test_differences_of_runs(synthetic_data: ReportData, runs: dict[str, Configu
         known = synthetic_data.difference(runs[left], runs[right], task)
         assert known is not None
         assert known.items == expected["n"]
-        close((known.difference, known.low, known.high), expected, 6)
+        close((known.difference, known.low, known.high), expected)
 
 
 def rows_by_key(data: ReportData, runs: dict[str, Configuration], table: Table) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_price_of_reasoning(synthetic_data: ReportData, runs: dict[str, Configur
         first, second, task = key.split("|")
         cells = steps[f"{second}|{task}"]
         assert (cells["from"], cells["to"]) == (runs[first].level, runs[second].level)
-        close(cells["points"], expected["points"], 6)
+        close(cells["points"], expected["points"])
         same(cells["tokens"].value, expected["tokens"])
         same(cells["dollars"] and cells["dollars"].value, expected["dollars"])
         close(cells["tokens_per_point"], expected["tokens_per_point"])
@@ -116,7 +116,7 @@ def test_wordings_and_forms(synthetic_data: ReportData, runs: dict[str, Configur
     for section in ("wordings", "forms"):
         for key, expected in GOLDEN[section].items():
             assert known[key]["questions"] == expected["n"]
-            close(known[key]["difference"], expected, 6)
+            close(known[key]["difference"], expected)
             if section == "forms":
                 close(known[key]["consistent"], expected["consistency"])
     assert len(known) == sum(len(GOLDEN[name]) for name in ("wordings", "forms"))
@@ -132,7 +132,7 @@ def test_horizons_and_memory_tests(synthetic_data: ReportData) -> None:
     for row, expected in zip(outcome.rows, _in_order(GOLDEN["memory"], outcome), strict=True):
         assert row.result
         same([row.frozen, row.fresh], [expected["frozen"], expected["fresh"]])
-        close((row.result.difference, row.result.low, row.result.high), expected, 6)
+        close((row.result.difference, row.result.low, row.result.high), expected)
 
 
 def _in_order(memory: Mapping[str, Any], outcome: Any) -> list[Any]:
