@@ -60,11 +60,12 @@ _MAX_PADDING = 0.05
 _CHUNK_QUESTIONS, _CHUNK_TOKENS = 1 << 13, 1 << 16
 """A chunk has about so many questions or, where batches are sized in tokens, tokens."""
 
-_COLUMNS = ["operands", "operator", "answer", "difficulty"]
+_COLUMNS = ["id", "operands", "operator", "answer", "difficulty"]
 _REFERENCE_ATTEMPTS = 2048
-_MIN_ITEMS_PER_LEVEL = 32
-_MIN_YIELD = 0.005
-"""A source that gives fewer questions of a level per attempt is not tried harder."""
+_MIN_QUESTIONS_PER_LEVEL = 64
+_MIN_YIELD, _GOOD_YIELD = 0.005, 1 / 32
+"""A source that gives fewer questions of a level per attempt is not tried harder; or not used if
+another source gives more."""
 
 _FRACTION_BITS, _RANGE_BITS = 10, 49
 _FIVES = 5 ** np.arange(_FRACTION_BITS + 1, dtype=np.int64)
@@ -100,23 +101,26 @@ class Source(NamedTuple):
 
 
 def sources(recipe: Recipe, task: str, *, easy: bool) -> list[Source]:
-    """Return the full distribution of a task and, if `easy`, all easier ones after it."""
+    """Return the full distribution of a task and, if `easy`, all easier ones after it.
+
+    Those of a kind are ordered from hard to easy.
+    """
     data = recipe.data
     if data.bits is not None:
         easiest = MIN_BITS if easy else data.bits
         return [Source(task, "integers", size) for size in range(data.bits, easiest - 1, -1)]
     found = [Source(task, "digits", size) for size in range(data.digits, 1, -1)]
     if recipe.base == 2 and task in BINARY_TASKS:
-        found += [Source(task, "binary", size) for size in BINARY_SIZES]
+        found += [Source(task, "binary", size) for size in reversed(BINARY_SIZES)]
     return found if easy else found[:1]
 
 
 class TaskQuestions:
     """The questions of one task.
 
-    levels: the number of difficulty levels, 1 without a curriculum. In the paper, every δ is a
-    level. But products of digit counts reach thousands, and a curriculum would never advance beyond
-    a δ that almost no question has.
+    distribution: the share of each difficulty level in the full distribution; a single level
+    without a curriculum. In the paper, every δ is a level. But products of digit counts reach
+    thousands, and some δ have so few different questions that none is left for validation.
     """
 
     def __init__(
@@ -125,20 +129,36 @@ class TaskQuestions:
         self._recipe, self._task, self._vocabulary = recipe, task, vocabulary
         self._sources = sources(recipe, task, easy=has_levels)
         # Key 0 is not used for training: levels do not depend on the split or the step.
-        tables = [s.draw(recipe, "train", 0, _REFERENCE_ATTEMPTS) for s in self._sources]
-        deltas = [self._difficulties(table) for table in tables]
+        tables = [self._draw(source, "train", 0, _REFERENCE_ATTEMPTS) for source in self._sources]
+        full = self._draw(self._sources[0], "train", 0, 16 * _REFERENCE_ATTEMPTS)
         # The full distribution determines the largest δ.
-        self._max_difficulty = int(deltas[0].max())
+        self._max_difficulty = int(self._difficulties(full).max())
         self._step = -(-(self._max_difficulty + 1) // MAX_LEVELS)
-        steps = self._steps(np.concatenate(deltas))
-        self._level = _merge_sparse(np.bincount(steps)) if has_levels else np.zeros(MAX_LEVELS, int)
-        self.levels = int(self._level.max()) + 1
-        counts = [np.bincount(self._levels(t), minlength=self.levels) for t in tables]
+        self._level = np.zeros(MAX_LEVELS, np.int64)
+        if has_levels:
+            held_out = [self._draw(s, "val", 0, _REFERENCE_ATTEMPTS) for s in self._sources]
+            splits = [self._distinct([full, *tables]), self._distinct(held_out)]
+            self._level = _merge_sparse(np.stack(splits))
+        levels = int(self._level.max()) + 1
+        self.distribution = np.bincount(self._levels(full), minlength=levels) / len(full)
+        counts = [np.bincount(self._levels(t), minlength=levels) for t in tables]
         self._yields = np.array(counts) / _REFERENCE_ATTEMPTS
-        samples = encode_items(task, pa.concat_tables(tables), vocabulary)
+        items = pa.concat_tables(tables)
+        samples = encode_items(task, items, vocabulary)
         tokens = [len(sample.tokens) for sample in samples]
-        lengths = np.bincount(self._level[steps], tokens, self.levels)
+        lengths = np.bincount(self._levels(items), tokens, levels)
         self._lengths = lengths / np.sum(counts, axis=0)
+
+    def _draw(self, source: Source, split: Split, key: int, attempts: float) -> pa.Table:
+        """Return questions of a source; other splits are fractions of the training split."""
+        factor = len(SPLIT_BUCKETS["train"]) / len(SPLIT_BUCKETS[split])
+        return source.draw(self._recipe, split, key, int(factor * attempts))
+
+    def _distinct(self, tables: Sequence[pa.Table]) -> IntArray:
+        """Return the number of different questions of each step of δ."""
+        items = pa.concat_tables(tables)
+        _, first = np.unique(items["id"].to_numpy(), return_index=True)
+        return np.bincount(self._steps(self._difficulties(items))[first], minlength=MAX_LEVELS)
 
     def mean_length(self, shares: FloatArray) -> float:
         """Return the expected tokens of a question if levels have these shares."""
@@ -152,10 +172,8 @@ class TaskQuestions:
         shares: of each level. If a level has too few questions, the others get more.
         """
         wanted = count * shares
-        # Yields are those of the training split, of which the others are a fraction.
-        factor = len(SPLIT_BUCKETS["train"]) / len(SPLIT_BUCKETS[split])
         tables = [
-            source.draw(self._recipe, split, key, int(factor * tries))
+            self._draw(source, split, key, tries)
             for source, tries in zip(self._sources, self._attempts(wanted), strict=True)
             if tries
         ]
@@ -172,10 +190,13 @@ class TaskQuestions:
         return encode_items(self._task, chosen, self._vocabulary), level[is_chosen]
 
     def _attempts(self, wanted: FloatArray) -> IntArray:
-        """Return the attempts for each source: each level comes from the source rich in it."""
+        """Return the attempts for each source.
+
+        Each level comes from the hardest source that is rich in it: easy ones have few questions.
+        """
         attempts = np.zeros(len(self._sources))
         for level in np.flatnonzero(wanted):
-            source = int(self._yields[:, level].argmax())
+            source = int(np.minimum(self._yields[:, level], _GOOD_YIELD).argmax())
             needed = wanted[level] / max(self._yields[source, level], _MIN_YIELD)
             attempts[source] = max(attempts[source], 1.2 * needed + 32)
         return np.ceil(attempts).astype(np.int64)
@@ -197,15 +218,16 @@ class TaskQuestions:
 def _merge_sparse(counts: IntArray) -> IntArray:
     """Return the level of each step of δ.
 
-    Consecutive steps are merged, from the lowest, until a level has _MIN_ITEMS_PER_LEVEL items. If
-    too few items remain for another level, they belong to the last one.
+    Consecutive steps are merged, from the lowest, until a level has _MIN_QUESTIONS_PER_LEVEL in
+    every split. If too few remain for another level, they belong to the last one. counts: different
+    questions of each split and step, (splits, MAX_LEVELS).
     """
-    level, items = np.zeros(MAX_LEVELS, np.int64), 0
+    level, start = np.zeros(MAX_LEVELS, np.int64), 0
     for step in range(1, MAX_LEVELS):
-        items += int(counts[step - 1 : step].sum())
-        is_complete = min(items, int(counts[step:].sum())) >= _MIN_ITEMS_PER_LEVEL
+        fewest = min(counts[:, start:step].sum(axis=1).min(), counts[:, step:].sum(axis=1).min())
+        is_complete = fewest >= _MIN_QUESTIONS_PER_LEVEL
         level[step] = level[step - 1] + is_complete
-        items = 0 if is_complete else items
+        start = step if is_complete else start
     return level
 
 
@@ -280,7 +302,7 @@ class TrainingData:
         leveled = [task for task in tasks if task in recipe.data.curriculum]
         self._full = {t: TaskQuestions(recipe, t, vocabulary, has_levels=False) for t in tasks}
         self._leveled = {t: TaskQuestions(recipe, t, vocabulary, has_levels=True) for t in leveled}
-        self.levels = {task: questions.levels for task, questions in self._leveled.items()}
+        self.levels = {task: each.distribution for task, each in self._leveled.items()}
         if tokenizer is not None and recipe.data.text is not None:
             context, seed = recipe.model.context, recipe.training.seed
             self._text = TextData(Path(recipe.data.text), tokenizer, vocabulary, context, seed)

@@ -36,10 +36,10 @@ _LOSS_DECAY = 0.9
 """The decay per step of the running means that determine the normalization."""
 
 _PRIOR_ITEMS = 8.0
-"""The number of items that have the same weight as all earlier measurements of a level."""
+"""The items that earlier measurements of a level count as, at most.
 
-_MIN_FRONTIER_ITEMS = 8.0
-"""The number of items of the frontier that must be measured before it advances."""
+So many are needed to pass a level, too, and every level starts with so many of mean performance.
+"""
 
 
 def advance_threshold(recipe: Recipe, level: int, hardest: int, step: int) -> float:
@@ -86,22 +86,30 @@ def harmonic_mean(performance: FloatArray, epsilon: float = 1e-6) -> float:
 class Curriculum:
     """The curriculum of one task: its frontier and the performance at each level.
 
-    performance: running mean of p(δ) per level, 0 if not measured. ratios: r(δ) of the levels up
-    to the frontier, with sum 1. seen: number of items measured at the frontier since it advanced.
+    distribution: share of each level in the task's full distribution. performance: running mean of
+    p(δ) per level. measured: the number of items that it counts as; 0 if there is none. ratios:
+    r(δ) of the levels up to the frontier, with sum 1.
     """
 
-    levels: int
+    distribution: FloatArray
     frontier: int
     performance: FloatArray
+    measured: FloatArray
     ratios: FloatArray
-    seen: float = 0.0
 
     @classmethod
-    def start(cls, levels: int) -> Curriculum:
+    def start(cls, distribution: FloatArray) -> Curriculum:
         """Return the curriculum before the first step."""
+        levels = len(distribution)
         frontier = min(max(1, round(FIRST_FRONTIER * (levels - 1))), levels - 1)
-        unlocked = np.arange(levels) <= frontier
-        return cls(levels, frontier, np.zeros(levels), unlocked / unlocked.sum())
+        curriculum = cls(distribution, frontier, *np.zeros((3, levels)))
+        curriculum.ratios = curriculum._needs()
+        return curriculum
+
+    @property
+    def levels(self) -> int:
+        """The number of levels."""
+        return len(self.distribution)
 
     def shares(self) -> FloatArray:
         """Return the share of the task's questions for each level, with sum 1."""
@@ -112,10 +120,10 @@ class Curriculum:
     def update(self, level: IntArray, score: FloatArray) -> None:
         """Update performance and ratios with the scores, in [0, 1], of items of these levels."""
         count = np.bincount(level, minlength=self.levels)
-        mean = np.bincount(level, score, self.levels) / np.maximum(count, 1)
-        # The weight of a new mean grows with its number of items.
-        self.performance += count / (count + _PRIOR_ITEMS) * (mean - self.performance)
-        self.seen += float(count[self.frontier])
+        old = np.where(count, np.minimum(self.measured, _PRIOR_ITEMS), self.measured)
+        total = old * self.performance + np.bincount(level, score, self.levels)
+        self.measured = old + count
+        self.performance = total / np.maximum(self.measured, 1)
         self._rebalance()
 
     def advance(self, threshold: float) -> bool:
@@ -123,39 +131,50 @@ class Curriculum:
 
         Returns whether the frontier moved.
         """
-        mastered = self.seen >= _MIN_FRONTIER_ITEMS and self.performance[self.frontier] > threshold
-        if mastered and self.frontier < self.levels - 1:
-            self._unlock()
+        is_measured = self.measured[self.frontier] >= _PRIOR_ITEMS
+        is_mastered = is_measured and self.performance[self.frontier] > threshold
+        if is_mastered and self.frontier < self.levels - 1:
+            self.frontier += 1
+            # The new level is no longer part of the preview, so it needs a share in the ratios.
+            self._rebalance()
             return True
         return False
 
-    def unlock(self, share: float) -> None:
-        """Unlock at least this share of the levels."""
-        while self.frontier < int(share * (self.levels - 1)):
-            self._unlock()
-
-    def _unlock(self) -> None:
-        self.frontier += 1
-        self.seen = 0.0
-        # The new level is no longer part of the preview, so it needs a share in the ratios.
-        self._rebalance()
-
     def _rebalance(self) -> None:
-        needs = np.zeros(self.levels)
+        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * self._needs()
+
+    def _needs(self) -> FloatArray:
+        """Return the shares that the unlocked levels need, with sum 1.
+
+        In proportion to 1 − p, as in the paper, and to the share of the level in the distribution,
+        to which the unlocked levels add equal parts of that of the locked ones. So a network that
+        has learned every level gets the distribution, and no level counts for more than its
+        questions.
+        """
         unlocked = np.arange(self.levels) <= self.frontier
-        needs[unlocked] = need_shares(self.performance[unlocked], exponent=0.0)
-        self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * needs
+        locked = self.distribution[~unlocked].sum()
+        base = np.where(unlocked, self.distribution + locked / (self.frontier + 1), 0.0)
+        measured = np.where(unlocked, self.measured, 0.0)
+        mean = measured @ self.performance / max(measured.sum(), 1)
+        known = self.measured * self.performance + _PRIOR_ITEMS * mean
+        # Above the threshold, differences are noise.
+        lacking = 1 - np.minimum(known / (self.measured + _PRIOR_ITEMS), MAX_THRESHOLD)
+        shares: FloatArray = base * lacking / (base @ lacking)
+        return shares
 
 
 class Mixture:
     """The tasks' shares of the training data, and the curriculum of every task that has one."""
 
-    def __init__(self, recipe: Recipe, levels: Mapping[str, int]) -> None:
-        """levels: the number of difficulty levels of each task with a curriculum."""
+    def __init__(self, recipe: Recipe, levels: Mapping[str, FloatArray]) -> None:
+        """levels: of each task with a curriculum, the share of each level in its distribution."""
         self.tasks = recipe.data.tasks
         self._recipe = recipe
-        self.ratios = np.full(len(self.tasks), 1 / len(self.tasks))
-        self.curricula = {task: Curriculum.start(count) for task, count in levels.items()}
+        shares = np.array(recipe.data.shares or np.ones(len(self.tasks)))
+        self.ratios = shares / shares.sum()
+        self.curricula = {
+            task: Curriculum.start(distribution) for task, distribution in levels.items()
+        }
 
     def shares(self, task: str) -> FloatArray:
         """Return the share of a task's questions for each level; a single one without levels."""
@@ -165,8 +184,11 @@ class Mixture:
     def update_ratios(self, score: FloatArray) -> None:
         """Rebalance the tasks by their scores, in [0, 1], on the full distribution.
 
-        r_new = α · r_old + (1 − α) · (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ), with α = 0.5.
+        r_new = α · r_old + (1 − α) · (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ), with α = 0.5. Fixed
+        shares stay.
         """
+        if self._recipe.data.shares:
+            return
         needs = need_shares(score, self._recipe.data.balance)
         self.ratios = MOMENTUM * self.ratios + (1 - MOMENTUM) * needs
 
@@ -176,19 +198,11 @@ class Mixture:
         curriculum.update(level, score)
         while curriculum.advance(self._threshold(curriculum, step)):
             pass
-        curriculum.unlock(self._unlocked_share(step))
 
     def _threshold(self, curriculum: Curriculum, step: int) -> float:
         if not self._recipe.data.falling_threshold:
             return MAX_THRESHOLD
         return advance_threshold(self._recipe, curriculum.frontier, curriculum.levels - 1, step)
-
-    def _unlocked_share(self, step: int) -> float:
-        """Return the minimum unlocked share of levels: it rises linearly to 1 at the end."""
-        end = self._recipe.data.curriculum_end
-        if end is None:
-            return 0.0
-        return min(step / self._recipe.training.steps / end, 1.0) if end else 1.0
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`, as plain values."""

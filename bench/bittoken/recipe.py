@@ -37,10 +37,10 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tasks: names of number tasks, and "text". curriculum: the tasks that start with easy questions.
     digits: maximum number of significant digits of an operand. bits: if set, operands are integers
     of at most this many bits instead. falling_threshold: whether the score that unlocks the next
-    level decreases during training (paper); otherwise it stays at 0.9. curriculum_end: the share
-    of the training after which every curriculum is at its last level, whatever the score. balance:
-    the exponent λ of the tasks' shares. text, text_vocabulary: for the task "text", a folder of
-    .parquet files and a tokenizer.json of GPT-2's kind.
+    level decreases during training (paper); otherwise it stays at 0.9. balance: the exponent λ
+    of the tasks' shares, which follow their scores. shares: fixed shares of the tasks instead.
+    text, text_vocabulary: for the task "text", a folder of .parquet files and a tokenizer.json of
+    GPT-2's kind.
     """
 
     tasks: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(PAPER_TASKS)
@@ -48,8 +48,8 @@ class DataPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     digits: Annotated[int, Meta(ge=2, le=17)] = 15
     bits: int | None = None
     falling_threshold: bool = True
-    curriculum_end: Share | None = None
     balance: Annotated[float, Meta(le=1)] = -1.0
+    shares: tuple[Annotated[float, Meta(gt=0)], ...] = ()
     text: str | None = None
     text_vocabulary: str | None = None
 
@@ -159,6 +159,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 'the task "text", data.text and data.text_vocabulary require each other; set all '
                 "or none"
             )
+        if data.shares and len(data.shares) != len(data.tasks):
+            raise BadInput("data.shares needs one share for each task, or none")
         if bool(training.questions) != bool(training.batch_questions):
             raise BadInput(
                 "training.questions and training.batch_questions require each other; "

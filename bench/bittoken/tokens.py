@@ -65,6 +65,7 @@ LIST_OPERATOR_TOKENS = {
 """The first token of a question about a list, by operator."""
 
 INFIX_OPERATOR_TOKENS = {operator: f" {operator} " for operator in "+-*/^"}
+OPERATOR_TOKENS = {**LIST_OPERATOR_TOKENS, **INFIX_OPERATOR_TOKENS}
 OPEN_BRACKET, COMMA, CLOSE_BRACKET, MINUS, POINT = "[", ", ", "]", "-", "."
 CHOICE_LETTERS = LETTERS[:6]
 

@@ -26,11 +26,12 @@ from bittoken.network import Network
 from bittoken.optimizer import Optimizers
 from bittoken.recipe import Recipe
 from bittoken.text import make_tokenizer
-from bittoken.tokens import Samples, Vocabulary, read_text_tokens
+from bittoken.tokens import OPERATOR_TOKENS, Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
 from numbench.plot_style import FULL_WIDTH, PALETTE, Figure, plot_style, render_figure
+from numbench.tasks import TASKS
 
 RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
 CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"
@@ -229,10 +230,12 @@ class Training:
         }
         scores = np.zeros(len(tasks))
         for index, task in enumerate(tasks):
-            score, exact = self._score(self._data.validation(number, task)[0], task)
+            samples, _ = self._data.validation(number, task)
+            score, exact = self._score(samples, task)
             scores[index] = score.mean()
             entry["tasks"][task] = {
-                "score": _rounded_mean(score), "exact": _rounded_mean(exact), "items": len(score)
+                "score": _rounded_mean(score), "exact": _rounded_mean(exact), "items": len(score),
+                "operators": self._exact_by_operator(samples, exact, task),
             }  # fmt: skip
         mixture.update_ratios(scores)
         for task, curriculum in mixture.curricula.items():
@@ -252,6 +255,14 @@ class Training:
         if _best(self._validations) is entry:
             self._best = _copied(self._network.state_dict())
         self._write_log(entry)
+
+    def _exact_by_operator(self, samples: Samples, exact: FloatArray, task: str) -> LogEntry:
+        """Return the exact match of the questions of each operator, where a task has several."""
+        operators = TASKS[task].operators if task in TASKS else ()
+        token_ids = {each: self._vocabulary.ids[OPERATOR_TOKENS[each]] for each in operators}
+        rows = {each: (samples.tokens == token_ids[each]).any(axis=1) for each in operators}
+        several = len(operators) > 1
+        return {each: _rounded_mean(exact[of]) for each, of in rows.items() if several and of.any()}
 
     def _measure_time(self) -> None:
         self._progress.seconds = time.monotonic() - self._started

@@ -158,12 +158,13 @@ def test_micro_batches_have_the_questions_of_the_step_and_little_padding() -> No
 def test_levels_get_their_shares(encoding: str, task: str) -> None:
     settings = recipe("data.digits=15", f"data.tasks=['{task}']", encoding=encoding)
     questions = TaskQuestions(settings, task, Vocabulary(encoding), has_levels=True)
-    assert 20 < questions.levels <= 64
-    shares = np.zeros(questions.levels)
-    shares[[1, 3, questions.levels // 2]] = 0.5, 0.3, 0.2
+    levels = len(questions.distribution)
+    assert 20 < levels <= 64
+    shares = np.zeros(levels)
+    shares[[1, 3, levels // 2]] = 0.5, 0.3, 0.2
     samples, level = questions.draw("train", 1, 400, shares)
     assert len(samples) == len(level) == 400
-    assert np.bincount(level, minlength=questions.levels) / 400 == pytest.approx(shares, abs=0.05)
+    assert np.bincount(level, minlength=levels) / 400 == pytest.approx(shares, abs=0.05)
     # Validation questions have the same levels, and other content.
     held_out, held_out_level = questions.draw("val", 1, 400, shares)
     lengths = [np.mean([len(s.tokens) for s in some]) for some in (held_out, samples)]

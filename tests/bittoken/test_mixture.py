@@ -74,56 +74,75 @@ def test_weak_tasks_get_larger_shares(exponent: float, expected: list[float]) ->
     assert need_shares(np.ones(4), exponent).tolist() == [0.25] * 4
 
 
+def even(levels: int) -> np.ndarray:
+    return np.full(levels, 1 / levels)
+
+
 def test_a_curriculum_starts_at_a_tenth_and_follows_the_scores() -> None:
-    assert [Curriculum.start(levels).frontier for levels in (41, 3, 2, 1)] == [4, 1, 1, 0]
-    assert Curriculum.start(2).shares() == pytest.approx([0.5, 0.5])
+    assert [Curriculum.start(even(levels)).frontier for levels in (41, 3, 2, 1)] == [4, 1, 1, 0]
+    assert Curriculum.start(even(2)).shares() == pytest.approx([0.5, 0.5])
     # 21 levels, frontier 2: 0.8 / 3 for each of three levels, 0.2 beyond.
-    curriculum = Curriculum.start(21)
+    curriculum = Curriculum.start(even(21))
     assert curriculum.shares()[:3] == pytest.approx([0.8 / 3] * 3)
     assert curriculum.shares()[3:] == pytest.approx(preview_ratios(21, 2)[3:])
-    level = np.repeat([0, 1, 2, 5], [24, 8, 8, 8])
-    curriculum.update(level, np.repeat([1.0, 0.5, 0.0, 0.25], [24, 8, 8, 8]))
-    # 24 items weigh 24 / (24 + 8) = 3/4, 8 items 1/2; means 1, 0.5, 0 and, in the preview, 0.25.
-    assert curriculum.performance[[0, 1, 2, 5]] == pytest.approx([0.75, 0.25, 0, 0.125])
-    # Needs (λ = 0) 0.25, 0.75, 1 over 2: 0.125, 0.375, 0.5. Half the old 1/3, half these.
-    assert curriculum.ratios[:4] == pytest.approx([0.229167, 0.354167, 0.416667, 0], abs=1e-6)
-    curriculum.update(np.array([0] * 8), np.full(8, 0.25))
-    # 0.75 + 1/2 · (0.25 − 0.75) = 0.5; levels without items keep their mean.
-    assert curriculum.performance[:3] == pytest.approx([0.5, 0.25, 0])
+    level = np.repeat([0, 1, 5], [24, 8, 8])
+    curriculum.update(level, np.repeat([1.0, 0.25, 0.5], [24, 8, 8]))
+    assert curriculum.performance[[0, 1, 2, 5]] == pytest.approx([1, 0.25, 0, 0.5])
+    # Every level counts as 8 items more of the mean of the unlocked ones, (24 + 2) / 32 = 0.8125:
+    # 30.5 / 32 is above 0.9, so 0.9; 8.5 / 16 = 0.53125; 0.8125, without items of its own.
+    # Lacking 0.1, 0.46875, 0.1875, together 0.75625. Half the old 1/3, half these.
+    expected = (1 / 3 + np.array([0.1, 0.46875, 0.1875]) / 0.75625) / 2
+    assert curriculum.ratios[:4] == pytest.approx([*expected, 0])
+    curriculum.update(np.array([0] * 8), np.full(8, 0.5))
+    # What was measured before counts as 8 items; levels without items keep their mean.
+    assert curriculum.performance[:3] == pytest.approx([0.75, 0.25, 0])
+
+
+def test_levels_count_by_their_share_of_the_distribution() -> None:
+    # Nothing is measured: the unlocked levels add a third each of the 0.4 of the locked ones.
+    curriculum = Curriculum.start(np.array([0.01, 0.09, 0.5, 0.2, 0.2]))
+    curriculum.frontier = 2
+    for _ in range(60):
+        curriculum.update(np.array([], np.int64), np.array([]))
+    assert curriculum.ratios == pytest.approx([0.01 + 0.4 / 3, 0.09 + 0.4 / 3, 0.5 + 0.4 / 3, 0, 0])
+    # A level that stays unlearned beside learned ones gets up to ten times its share.
+    curriculum.frontier, level = 4, np.repeat(np.arange(5), 20)
+    for _ in range(60):
+        curriculum.update(level, (level > 0).astype(float))
+    assert 0.05 < curriculum.ratios[0] < 10 * 0.01
 
 
 def test_a_mastered_frontier_unlocks_one_level() -> None:
-    curriculum = Curriculum.start(21)
+    curriculum = Curriculum.start(even(21))
     curriculum.update(np.array([2] * 7), np.ones(7))
     assert not curriculum.advance(0.1)  # eight items of the frontier have to be measured
     curriculum.update(np.array([0, 1, 2] * 80), np.ones(240))
     before = curriculum.shares()[3]
-    assert not curriculum.advance(0.9999)
+    assert not curriculum.advance(1.0)
     assert curriculum.advance(0.9)
-    assert (curriculum.frontier, curriculum.seen) == (3, 0)
+    assert curriculum.frontier == 3
     assert curriculum.shares()[3] > before and curriculum.shares().sum() == pytest.approx(1)
     assert not curriculum.advance(0.0)
-    curriculum.unlock(1.0)
+    curriculum.frontier = 20
     curriculum.update(np.array([20] * 99), np.ones(99))
     assert not curriculum.advance(0.1) and curriculum.frontier == 20
 
 
 @pytest.mark.parametrize(
-    ("settings", "step", "frontier"),
+    ("falling", "step", "frontier"),
     [
         # Nothing is mastered; level 2 of 20 falls below a score of 0.3 after
         # 500 · 0.1 · 0.9 / 0.3 = 150 steps, level 3 after 225 steps.
-        (["data.falling_threshold=true"], 140, 2),
-        (["data.falling_threshold=true"], 160, 3),
-        (["data.falling_threshold=false"], 900, 2),
-        # Half of the way to the end of the curriculum, half of the levels.
-        (["data.falling_threshold=false", "data.curriculum_end=0.5"], 250, 10),
-        (["data.falling_threshold=false", "data.curriculum_end=0"], 1, 20),
+        ("true", 140, 2),
+        ("true", 160, 3),
+        ("false", 900, 2),
     ],
 )
-def test_time_unlocks_levels(settings: list[str], step: int, frontier: int) -> None:
-    of_recipe = recipe(1000, "optimizer.warmup=0.5", *settings)
-    mixture, restored = (Mixture(of_recipe, {"addition": 21}) for _ in range(2))
+def test_only_a_falling_threshold_lets_time_unlock_levels(
+    falling: str, step: int, frontier: int
+) -> None:
+    of_recipe = recipe(1000, "optimizer.warmup=0.5", f"data.falling_threshold={falling}")
+    mixture, restored = (Mixture(of_recipe, {"addition": even(21)}) for _ in range(2))
     level = np.repeat(np.arange(21), 1000)
     mixture.update_curriculum("addition", level, np.full(len(level), 0.3), step)
     assert mixture.curricula["addition"].frontier == frontier
@@ -131,6 +150,12 @@ def test_time_unlocks_levels(settings: list[str], step: int, frontier: int) -> N
     restored.restore(mixture.state())
     assert restored.state() == mixture.state()
     assert restored.shares("addition").tolist() == mixture.shares("addition").tolist()
+
+
+def test_fixed_shares_stay() -> None:
+    mixture = Mixture(recipe(9, "data.shares=[3, 1]"), {})
+    mixture.update_ratios(np.array([0.9, 0.1]))
+    assert mixture.ratios.tolist() == [0.75, 0.25]
 
 
 def test_a_task_that_scores_0_leaves_the_order_of_harmonic_means() -> None:

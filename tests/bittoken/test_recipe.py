@@ -53,10 +53,10 @@ def test_defaults_are_the_papers(tmp_path: Path) -> None:
 def test_a_base_is_extended_and_fields_are_overridden(tmp_path: Path) -> None:
     written(tmp_path, PLAIN + "layers = 3\nwidth = 192\n[data]\nbalance = 0.5\n", "base")
     path = written(tmp_path, 'base = "base"\nmodel.layers = 2\n')
-    recipe = load_recipe(path, ["model.norm=layer", 'data.tasks=["mean"]', "data.curriculum_end="])
+    recipe = load_recipe(path, ["model.norm=layer", 'data.tasks=["mean"]', "data.bits="])
     model, data = recipe.model, recipe.data
     assert (recipe.name, model.layers, model.width, model.norm) == ("mine", 2, 192, "layer")
-    assert (data.tasks, data.balance, data.curriculum_end) == (("mean",), 0.5, None)
+    assert (data.tasks, data.balance, data.bits) == (("mean",), 0.5, None)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ def test_a_base_is_extended_and_fields_are_overridden(tmp_path: Path) -> None:
         (PLAIN + '[data]\ntasks = ["adition"]\n', "", ["data.tasks", "'adition'", "addition"]),
         (PLAIN + '[data]\ncurriculum = ["text"]\n', "", ["unknown task 'text'"]),
         (PLAIN + '[data]\ntasks = ["std", "std"]\n', "", ["data.tasks", "twice"]),
+        (PLAIN + "[data]\nshares = [1, 2]\n", "", ["data.shares", "one share for each task"]),
         (PLAIN + "[data]\nbits = 99\n", "", ["data: 99 bits", "2 to 24"]),
         (PLAIN + "[data]\nbits = 8\n", "", ["data: exponentiation", "multiplication"]),
         (PLAIN + '[data]\ntasks = ["text"]\n', "", ["data.text_vocabulary", "set all or none"]),
