@@ -1,4 +1,4 @@
-"""What the trainings of the plan need beyond `bittoken`: a control, and kernels of the optimizer."""
+"""What the plan needs beyond `bittoken`: a control, and kernels for its optimizer."""
 
 from __future__ import annotations
 

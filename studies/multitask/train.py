@@ -27,7 +27,7 @@ SIZE, SEED = 1000, 20261127
 """Questions per task in an evaluation, and the seed of its dataset."""
 
 FACTORS = (1.0, 3.0)
-SWEEP_SEED, SWEEP_QUESTIONS = 101, 24_576
+SWEEP_SEED, SWEEP_QUESTIONS = 101, 16_384
 SWEPT = ("bittoken", "fone", "digit")
 
 _BITTOKEN = {"encoding": "bittoken", "rate": "bittoken"}
