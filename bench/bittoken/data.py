@@ -22,7 +22,7 @@ from bittoken.encodings.base import FloatArray, IntArray
 from bittoken.mixture import Mixture
 from bittoken.recipe import TEXT, Recipe
 from bittoken.text import Split, TextData
-from bittoken.tokens import Sample, Samples, Vocabulary, encode_items, pack
+from bittoken.tokens import Sample, Samples, Vocabulary, encode_items, group_by_length, pack
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
     BoolArray,
@@ -53,9 +53,6 @@ BINARY_SIZES = (2, 4, 6, 8, 11, 15, 20, 26, 34, 44)
 
 TEXT_TOKENS_PER_QUESTION = 64
 """The tokens of text that stand for a question in a validation."""
-
-_MAX_PADDING = 0.05
-"""The padding of a micro-batch, at most, as a share of the tokens of its step."""
 
 _CHUNK_QUESTIONS, _CHUNK_TOKENS = 1 << 13, 1 << 16
 """A chunk has about so many questions or, where batches are sized in tokens, tokens."""
@@ -144,8 +141,7 @@ class TaskQuestions:
         counts = [np.bincount(self._levels(t), minlength=levels) for t in tables]
         self._yields = np.array(counts) / _REFERENCE_ATTEMPTS
         items = pa.concat_tables(tables)
-        samples = encode_items(task, items, vocabulary)
-        tokens = [len(sample.tokens) for sample in samples]
+        tokens = [len(sample.tokens) for sample in encode_items(task, items, vocabulary)]
         lengths = np.bincount(self._levels(items), tokens, levels)
         self._lengths = lengths / np.sum(counts, axis=0)
 
@@ -401,22 +397,3 @@ class TrainingData:
             windows = self._text.draw(split, key, count)
             return windows, np.zeros(len(windows), np.int64)
         return self._questions(task).draw(split, key, count, shares)
-
-
-def group_by_length(lengths: Sequence[int], limit: int = 0) -> list[IntArray]:
-    """Return the indices of samples with these lengths, in groups of similar length.
-
-    limit: the maximum number of tokens of a group, including padding; 0: no limit.
-    """
-    order = np.argsort(lengths, kind="stable")[::-1]
-    descending = np.array(lengths)[order]
-    padding, groups, start = _MAX_PADDING * descending.sum(), list[IntArray](), 0
-    while start < len(order):
-        longest = int(descending[start])
-        # Rows of the longest group, in which padding costs less than another group.
-        missing = (longest - descending[start:]).cumsum()
-        end = start + int(np.searchsorted(missing, padding, side="right"))
-        size = max(limit // longest, 1) if limit else end - start
-        groups += [order[first : min(first + size, end)] for first in range(start, end, size)]
-        start = end
-    return groups

@@ -23,7 +23,7 @@ from bittoken.encodings.base import FloatArray, NumberEncoding
 from bittoken.network import Network
 from bittoken.recipe import TEXT
 from bittoken.text import TextData
-from bittoken.tokens import MINUS, NUM, POINT, Samples, Vocabulary, answer_text
+from bittoken.tokens import MINUS, NUM, OPERATOR_TOKENS, POINT, Samples, Vocabulary, answer_text
 from numbench.errors import BadInput, NumbenchError
 from numbench.scoring.metrics import log_smape, round_significant
 from numbench.tasks import TASKS
@@ -99,6 +99,19 @@ def teacher_forced_scores(
             if answer is not None and truth is not None:
                 score[sample] = log_smape(answer, truth)
     return score, exact
+
+
+def exact_by_operator(
+    samples: Samples, exact: FloatArray, task: str, vocabulary: Vocabulary
+) -> dict[str, float]:
+    """Return the exact match for each operator, if the samples have several."""
+    result = {}
+    for operator in TASKS[task].operators if task in TASKS else ():
+        token = vocabulary.ids[OPERATOR_TOKENS[operator]]
+        rows = (samples.tokens == token).any(axis=1)
+        if rows.any() and not rows.all():
+            result[operator] = round(float(exact[rows].mean()), 5)
+    return result
 
 
 def _values(

@@ -48,8 +48,10 @@ def advance_threshold(recipe: Recipe, level: int, hardest: int, step: int) -> fl
     ζ = min(S / step, L / (1 − rate)) · ζ₀ · level / hardest, and at most ζ₀. S is
     THRESHOLD_DECAY_START of all steps, the step at which ζ of the hardest level starts to fall
     (earlier for easier levels). L is the learning rate at step S. Rates are shares of the peak;
-    during the warm-up, the threshold does not fall yet.
+    during the warm-up, the threshold does not fall yet. Without `falling_threshold`, it is ζ₀.
     """
+    if not recipe.data.falling_threshold:
+        return MAX_THRESHOLD
     start = THRESHOLD_DECAY_START * recipe.training.steps
     rate = 1.0 if step < recipe.warmup_steps else recipe.rate_share(step)
     by_step = start / step if step else float("inf")
@@ -67,9 +69,8 @@ def preview_ratios(levels: int, frontier: int) -> FloatArray:
 
 def need_shares(performance: FloatArray, exponent: float) -> FloatArray:
     """Return (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ); equal shares if every p is 1."""
-    weights = (1 - np.clip(performance, 0, 1)) ** (1 - exponent)
-    total = weights.sum()
-    shares: FloatArray = weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
+    weights = (1 - np.clip(performance, 0, 1)) ** (1 - exponent) + 1e-12
+    shares: FloatArray = weights / weights.sum()
     return shares
 
 
@@ -106,22 +107,17 @@ class Curriculum:
         curriculum.ratios = curriculum._needs()
         return curriculum
 
-    @property
-    def levels(self) -> int:
-        """The number of levels."""
-        return len(self.distribution)
-
     def shares(self) -> FloatArray:
         """Return the share of the task's questions for each level, with sum 1."""
-        preview = preview_ratios(self.levels, self.frontier)
+        preview = preview_ratios(len(self.distribution), self.frontier)
         shares: FloatArray = preview + (1 - preview.sum()) * self.ratios
         return shares
 
     def update(self, level: IntArray, score: FloatArray) -> None:
         """Update performance and ratios with the scores, in [0, 1], of items of these levels."""
-        count = np.bincount(level, minlength=self.levels)
+        count = np.bincount(level, minlength=len(self.distribution))
         old = np.where(count, np.minimum(self.measured, _PRIOR_ITEMS), self.measured)
-        total = old * self.performance + np.bincount(level, score, self.levels)
+        total = old * self.performance + np.bincount(level, score, len(count))
         self.measured = old + count
         self.performance = total / np.maximum(self.measured, 1)
         self._rebalance()
@@ -133,7 +129,7 @@ class Curriculum:
         """
         is_measured = self.measured[self.frontier] >= _PRIOR_ITEMS
         is_mastered = is_measured and self.performance[self.frontier] > threshold
-        if is_mastered and self.frontier < self.levels - 1:
+        if is_mastered and self.frontier < len(self.distribution) - 1:
             self.frontier += 1
             # The new level is no longer part of the preview, so it needs a share in the ratios.
             self._rebalance()
@@ -151,7 +147,7 @@ class Curriculum:
         has learned every level gets the distribution, and no level counts for more than its
         questions.
         """
-        unlocked = np.arange(self.levels) <= self.frontier
+        unlocked = np.arange(len(self.distribution)) <= self.frontier
         locked = self.distribution[~unlocked].sum()
         base = np.where(unlocked, self.distribution + locked / (self.frontier + 1), 0.0)
         measured = np.where(unlocked, self.measured, 0.0)
@@ -172,9 +168,7 @@ class Mixture:
         self._recipe = recipe
         shares = np.array(recipe.data.shares or np.ones(len(self.tasks)))
         self.ratios = shares / shares.sum()
-        self.curricula = {
-            task: Curriculum.start(distribution) for task, distribution in levels.items()
-        }
+        self.curricula = {task: Curriculum.start(each) for task, each in levels.items()}
 
     def shares(self, task: str) -> FloatArray:
         """Return the share of a task's questions for each level; a single one without levels."""
@@ -196,13 +190,9 @@ class Mixture:
         """Unlock levels after a validation of this task at this step, drawn by level."""
         curriculum = self.curricula[task]
         curriculum.update(level, score)
-        while curriculum.advance(self._threshold(curriculum, step)):
+        last = len(curriculum.distribution) - 1
+        while curriculum.advance(advance_threshold(self._recipe, curriculum.frontier, last, step)):
             pass
-
-    def _threshold(self, curriculum: Curriculum, step: int) -> float:
-        if not self._recipe.data.falling_threshold:
-            return MAX_THRESHOLD
-        return advance_threshold(self._recipe, curriculum.frontier, curriculum.levels - 1, step)
 
     def state(self) -> dict[str, Any]:
         """Return the state for `restore`, as plain values."""

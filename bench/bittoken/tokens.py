@@ -43,6 +43,9 @@ from numbench.tasks.prompts import Question
 SIGNIFICANT_DIGITS = 15
 """Significant digits in the text of a number token."""
 
+_MAX_PADDING = 0.05
+"""The padding of a micro-batch, at most, as a share of the tokens of its step."""
+
 _DECIMAL = r"-?[0-9]+(?:\.[0-9]+)?"
 _NUMBER = re.compile(_DECIMAL)
 _LIST = re.compile(rf"\[{_DECIMAL}(?:, ?{_DECIMAL})*\]")
@@ -363,3 +366,22 @@ def _json_number(text: str) -> str:
     sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text)
     whole, point, fraction = digits.partition(".")
     return f"{sign}{whole.lstrip('0') or '0'}{point}{fraction}"
+
+
+def group_by_length(lengths: Sequence[int], limit: int = 0) -> list[IntArray]:
+    """Return the indices of samples with these lengths, in groups of similar length.
+
+    limit: the maximum number of tokens of a group, including padding; 0: no limit.
+    """
+    order = np.argsort(lengths, kind="stable")[::-1]
+    descending = np.array(lengths)[order]
+    padding, groups, start = _MAX_PADDING * descending.sum(), list[IntArray](), 0
+    while start < len(order):
+        longest = int(descending[start])
+        # Rows of the longest group, in which padding costs less than another group.
+        missing = (longest - descending[start:]).cumsum()
+        end = start + int(np.searchsorted(missing, padding, side="right"))
+        size = max(limit // longest, 1) if limit else end - start
+        groups += [order[first : min(first + size, end)] for first in range(start, end, size)]
+        start = end
+    return groups

@@ -20,18 +20,17 @@ from filelock import FileLock, Timeout
 from bittoken.checkpoint import save_checkpoint
 from bittoken.data import Batch, TrainingData
 from bittoken.encodings.base import FloatArray
-from bittoken.evaluation import predict, teacher_forced_scores, token_losses
+from bittoken.evaluation import exact_by_operator, predict, teacher_forced_scores, token_losses
 from bittoken.mixture import LossScale, Mixture, harmonic_mean, restore_plain, to_plain
 from bittoken.network import Network
 from bittoken.optimizer import Optimizers
 from bittoken.recipe import Recipe
 from bittoken.text import make_tokenizer
-from bittoken.tokens import OPERATOR_TOKENS, Samples, Vocabulary, read_text_tokens
+from bittoken.tokens import Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
 from numbench.plot_style import FULL_WIDTH, PALETTE, Figure, plot_style, render_figure
-from numbench.tasks import TASKS
 
 RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
 CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"
@@ -235,7 +234,7 @@ class Training:
             scores[index] = score.mean()
             entry["tasks"][task] = {
                 "score": _rounded_mean(score), "exact": _rounded_mean(exact), "items": len(score),
-                "operators": self._exact_by_operator(samples, exact, task),
+                "operators": exact_by_operator(samples, exact, task, self._vocabulary),
             }  # fmt: skip
         mixture.update_ratios(scores)
         for task, curriculum in mixture.curricula.items():
@@ -244,7 +243,7 @@ class Training:
             mixture.update_curriculum(task, level, score, progress.step)
             entry["tasks"][task] |= {
                 "frontier": curriculum.frontier,
-                "levels": curriculum.levels,
+                "levels": len(curriculum.distribution),
                 "opened_score": _rounded_mean(score),
                 "opened_exact": _rounded_mean(exact),
             }
@@ -255,14 +254,6 @@ class Training:
         if _best(self._validations) is entry:
             self._best = _copied(self._network.state_dict())
         self._write_log(entry)
-
-    def _exact_by_operator(self, samples: Samples, exact: FloatArray, task: str) -> LogEntry:
-        """Return the exact match of the questions of each operator, where a task has several."""
-        operators = TASKS[task].operators if task in TASKS else ()
-        token_ids = {each: self._vocabulary.ids[OPERATOR_TOKENS[each]] for each in operators}
-        rows = {each: (samples.tokens == token_ids[each]).any(axis=1) for each in operators}
-        several = len(operators) > 1
-        return {each: _rounded_mean(exact[of]) for each, of in rows.items() if several and of.any()}
 
     def _measure_time(self) -> None:
         self._progress.seconds = time.monotonic() - self._started

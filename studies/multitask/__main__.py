@@ -1,13 +1,9 @@
-"""Write results/multitask from the stored trainings: python -m studies.multitask.
-
-A training has a folder ENCODING-SEED with `metrics.jsonl` and, once it is complete, `scores.json`.
-"""
+"""Write results/multitask from the stored runs: python -m studies.multitask."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -18,157 +14,281 @@ from matplotlib.lines import Line2D
 
 from numbench.plot_style import FULL_WIDTH, PALETTE
 from numbench.stats.intervals import wilson
-from studies.multitask.evaluate import TASKS
+from studies.multitask.runs import (
+    FACTORS,
+    RESULTS,
+    RUNS,
+    SWEPT,
+    best_factor,
+    sweep_folder,
+    sweep_score,
+)
 from studies.pages import fill, markdown_table, svg_figure, write_files
 
-RESULTS = Path("results/multitask")
-BUDGET = 999_936
 MINIMUM = "minimum"
-SEEDS = {"bittoken": (1, 2, 3), "fone": (1, 2, 3), "digit": (1, 2), "xval": (1,)}
-TITLES = {"bittoken": "BitTokens", "fone": "FoNE", "digit": "digits", "xval": "xVal"}
-RIVALS = ("fone", "digit")
-TASK_TITLES = {
-    "minmax": "MinMax",
-    "interval": "Interval",
-    "sorting": "Sorting",
-    "addition": "Add",
+TASKS = {
+    "minmax": "MinMax", "interval": "Interval", "sorting": "Sorting", "addition": "Add",
     "multiplication": "Mult",
-}
+}  # fmt: skip
+MEASURES = {
+    "minmax": "MinMax", "interval": "Interval", "sorting": "Sorting", "+": "Add, sums",
+    "-": "Add, differences", "multiplication": "Mult",
+}  # fmt: skip
+"""Tasks, and the operators of Add."""
+
+TITLES = {
+    "bittoken": "BitTokens", "fone": "FoNE", "digit": "digits", "xval": "xVal",
+    "no-reciprocal": "BitTokens without reciprocal", "aligned": "aligned bits (control)",
+    "wide": "BitTokens, width 256",
+}  # fmt: skip
+RIVALS = ("fone", "digit")
+CONTROLS = (("no-reciprocal", "bittoken"), ("aligned", "no-reciprocal"), ("wide", "bittoken"))
+"""A control and the run that it is compared with, which differs in one setting."""
 
 
-class Training(NamedTuple):
-    """A complete training.
+class Run(NamedTuple):
+    """A complete run.
 
-    log: its validations, in questions and the harmonic mean in percent. exact: exact match of each
-    task and of their minimum, in percent. margin: the largest distance of a value from its 95%
-    bounds.
+    kind: its name without the seed. questions: seen in training. curve: its validations, as
+    questions and exact match by measure. scores: correct answers and questions by task and measure.
     """
 
-    encoding: str
+    kind: str
     seed: int
-    log: list[tuple[int, float]]
-    exact: Mapping[str, float]
-    margin: float
+    questions: int
+    curve: list[tuple[int, Mapping[str, float]]]
+    scores: Mapping[str, tuple[int, int]]
+
+    @property
+    def title(self) -> str:
+        """What the page calls it."""
+        return f"{TITLES[self.kind]}, seed {self.seed}"
+
+    def exact(self, measure: str) -> float:
+        """Return the exact match in percent of a task, an operator of Add, or the minimum."""
+        if measure == MINIMUM:
+            return min(self.exact(task) for task in TASKS)
+        correct, questions = self.scores[measure]
+        return 100 * correct / questions
+
+    def interval(self, measure: str) -> tuple[float, float]:
+        """Return the 95% interval of a task or operator over questions, in percent."""
+        *_, low, high = wilson(*self.scores[measure])
+        return 100 * low, 100 * high
 
 
-def name_of(encoding: str, seed: int) -> str:
-    """Return what the table calls a training."""
-    return f"{TITLES[encoding]}, seed {seed}"
-
-
-def read_training(folder: Path, encoding: str, seed: int) -> Training | None:
-    """Return a training in the folder of all of them, None if it is not complete."""
-    run = folder / f"{encoding}-{seed}"
+def read_run(folder: Path, name: str) -> Run | None:
+    """Return a stored run, None if it is not complete."""
+    run, (kind, _, seed) = folder / "runs" / name, name.rpartition("-")
     if not (run / "scores.json").is_file():
         return None
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     entries: list[dict[str, Any]] = [entry for entry in map(json.loads, lines) if "tasks" in entry]
-    log = [(entry["questions"], 100 * float(entry["harmonic_mean"] or 0)) for entry in entries]
-    if log[-1][0] < BUDGET:
-        return None
-    scores = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
-    exact, margin = {}, 0.0
-    for task in TASKS:
-        correct, questions = scores[task]["correct"], scores[task]["questions"]
-        exact[task] = 100 * correct / questions
-        *_, low, high = wilson(correct, questions)
-        margin = max(margin, exact[task] - 100 * low, 100 * high - exact[task])
-    return Training(encoding, seed, log, {**exact, MINIMUM: min(exact.values())}, margin)
+    curve = []
+    for entry in entries:
+        exact = {task: entry["tasks"][task]["exact"] for task in TASKS}
+        exact |= entry["tasks"]["addition"]["operators"]
+        curve.append((entry["questions"], exact))
+    tasks = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
+    parts = {**tasks, **tasks["addition"]["operators"]}
+    scores = {name: (part["correct"], part["questions"]) for name, part in parts.items()}
+    return Run(kind, int(seed), curve[-1][0], curve, scores)
 
 
-def read_trainings(folder: Path) -> list[Training]:
-    """Return the complete trainings in a folder, in the order of the plan."""
-    declared = [(encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]]
-    found = (read_training(folder, *run) for run in declared)
-    return [training for training in found if training is not None]
+def read_runs(folder: Path) -> list[Run]:
+    """Return the complete runs in the order of the plan.
+
+    Raises ValueError if they did not see equally many questions.
+    """
+    runs = [run for name in RUNS if (run := read_run(folder, name)) is not None]
+    if len({run.questions for run in runs}) > 1:
+        raise ValueError(f"{folder}: the runs did not see equally many questions")
+    return runs
 
 
-def compare(trainings: list[Training], rival: str, measure: str) -> str:
-    """Return the verdict of the plan about BitTokens and a rival."""
-    own, others = (
-        [training.exact[measure] for training in trainings if training.encoding == encoding]
-        for encoding in ("bittoken", rival)
-    )
-    if min(own) > max(others):
-        return "BitTokens lead"
-    return "BitTokens trail" if max(own) < min(others) else "not separated"
+def of_kind(runs: Sequence[Run], kind: str) -> list[Run]:
+    """Return the runs of a kind."""
+    return [run for run in runs if run.kind == kind]
 
 
-def chance(trainings: list[Training], rival: str) -> str:
-    """Return how likely equal encodings would lead or trail with these numbers of seeds."""
-    seeds = Counter(training.encoding for training in trainings)
-    return str(Fraction(2, comb(seeds["bittoken"] + seeds[rival], seeds[rival])))
+def verdict(runs: Sequence[Run], rival: str, measure: str) -> str:
+    """Return the statement of the plan about BitTokens and a rival."""
+    own, others = of_kind(runs, "bittoken"), of_kind(runs, rival)
+    if len(own) == len(others) == 1 and measure != MINIMUM:
+        return separation(own[0], others[0], measure)
+    ranges = [sorted(run.exact(measure) for run in group) for group in (own, others)]
+    several = len(own) > 1 and len(others) > 1
+    if ranges[0][0] > ranges[1][-1]:
+        return "BitTokens lead" if several else "above"
+    if ranges[0][-1] < ranges[1][0]:
+        return "BitTokens trail" if several else "below"
+    return "not separated"
 
 
-def render(folder: Path) -> dict[str, bytes]:
-    """Return the page and its figure, by name."""
-    trainings = read_trainings(folder)
-    complete = {(training.encoding, training.seed) for training in trainings}
-    declared = [(encoding, seed) for encoding in SEEDS for seed in SEEDS[encoding]]
-    missing = [name_of(*run) for run in declared if run not in complete]
-    measures = {MINIMUM: "minimum of the five tasks", **TASK_TITLES}
-    verdicts = pd.DataFrame(
-        {
-            TITLES[rival]: {title: compare(trainings, rival, m) for m, title in measures.items()}
-            | {"probability that either leads if equal": chance(trainings, rival)}
-            for rival in RIVALS
-        }
-    )
-    files: dict[str, bytes] = {}
-    draw(files, trainings)
-    values = {
-        "headline": "; ".join(
-            f"{TITLES[rival]}: {compare(trainings, rival, MINIMUM)}" for rival in RIVALS
-        ),
-        "table": markdown_table(score_table(trainings)),
-        "verdicts": markdown_table(verdicts),
-        "margin": f"{max(training.margin for training in trainings):.1f}",
-        "missing": f"Declared, but not trained for lack of time: {'; '.join(missing)}."
-        if missing
-        else "All declared trainings are complete.",
+def separation(run: Run, other: Run, measure: str) -> str:
+    """Return whether the intervals of two runs over questions overlap, and their order."""
+    (low, high), (other_low, other_high) = run.interval(measure), other.interval(measure)
+    if low > other_high:
+        return "above"
+    return "below" if high < other_low else "not separated"
+
+
+def score_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the exact match of each run."""
+    rows = {
+        run.title: [f"{run.exact(measure):.1f}" for measure in (MINIMUM, *MEASURES)] for run in runs
     }
-    return {"README.md": fill(Path(__file__).with_name("page.md"), values), **files}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["Minimum", *MEASURES.values()])
 
 
-def score_table(trainings: list[Training]) -> pd.DataFrame:
-    """Return a row per training."""
+def question_table(runs: Sequence[Run], target: float = 0.5) -> pd.DataFrame:
+    """Return the questions seen at the first validation of each run that reaches the target."""
     rows = {}
-    for training in trainings:
-        row = [f"{training.exact[measure]:.1f}" for measure in (MINIMUM, *TASKS)]
-        for target in (50, 90):
-            reached = next((n for n, mean in training.log if mean >= target), None)
-            row.append(f"{reached:,}" if reached else "not reached")
-        rows[name_of(training.encoding, training.seed)] = row
-    titles = ["Minimum", *TASK_TITLES.values(), "Questions to 50%", "to 90%"]
+    for run in runs:
+        first = {m: next((n for n, of in run.curve if of[m] >= target), None) for m in MEASURES}
+        rows[run.title] = [f"{n:,}" if n else "not reached" for n in first.values()]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=[*MEASURES.values()])
+
+
+def verdict_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the statements about BitTokens, and how likely equal encodings give one."""
+    measures = {MINIMUM: "minimum of the five tasks", **MEASURES}
+    columns = {}
+    for rival in RIVALS:
+        own, others = len(of_kind(runs, "bittoken")), len(of_kind(runs, rival))
+        chance = str(Fraction(2, comb(own + others, own)))
+        rows = {title: verdict(runs, rival, measure) for measure, title in measures.items()}
+        columns[f"{TITLES[rival]} ({own} and {others} seeds)"] = rows | {
+            "probability that either leads if equal": chance
+            if min(own, others) > 1
+            else "no verdict"
+        }
+    return pd.DataFrame(columns)
+
+
+def control_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return how each control differs from the run it is compared with."""
+    rows = {}
+    for control, reference in CONTROLS:
+        pair = [run for kind in (control, reference) for run in of_kind(runs, kind)[:1]]
+        if len(pair) == 2:
+            rows[f"{TITLES[control]} against {TITLES[reference]}"] = [
+                f"{pair[0].exact(m):.1f} against {pair[1].exact(m):.1f}: {separation(*pair, m)}"
+                for m in ("+", "-", "multiplication")
+            ]
+    titles = [MEASURES[measure] for measure in ("+", "-", "multiplication")]
     return pd.DataFrame.from_dict(rows, orient="index", columns=titles)
 
 
-def draw(files: dict[str, bytes], trainings: list[Training]) -> None:
-    """Draw the exact match of each task, and the harmonic mean over the questions seen."""
-    columns = [MINIMUM, *TASKS]
-    with svg_figure(files, "scores.svg", (FULL_WIDTH, 2.8)) as figure:
-        scores, curves = figure.subplots(1, 2, width_ratios=(1.3, 1))
-        for number, encoding in enumerate(SEEDS):
-            of = [training for training in trainings if training.encoding == encoding]
-            for training in of:
-                x = [index + 0.16 * (number - 1.5) for index in range(len(columns))]
-                y = [training.exact[column] for column in columns]
-                scores.plot(x, y, "o", color=PALETTE[number], markersize=3.5, alpha=0.8)
-                questions = [n / 1e6 for n, _ in training.log]
-                means = [mean for _, mean in training.log]
-                curves.plot(questions, means, color=PALETTE[number], linewidth=0.8)
-        scores.set_xticks(range(len(columns)), ["minimum", *TASK_TITLES.values()])
+def sweep_table(folder: Path) -> pd.DataFrame:
+    """Return the harmonic mean of the scores of each training of the sweep, and the choice."""
+    rows = {}
+    for encoding in SWEPT:
+        means = [sweep_score(sweep_folder(folder, encoding, factor)) for factor in FACTORS]
+        rows[TITLES[encoding]] = [
+            *(f"{m:.3f}" for m in means),
+            f"× {best_factor(folder, encoding):g}",
+        ]
+    columns = [*(f"rates × {factor:g}" for factor in FACTORS), "used"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def earlier_table(folder: Path) -> pd.DataFrame:
+    """Return the exact match of the earlier runs, which are affected by the fault."""
+    rows = {}
+    for scores in sorted(folder.glob("earlier/*/scores.json")):
+        kind, _, seed = scores.parent.name.rpartition("-")
+        tasks = json.loads(scores.read_text(encoding="utf-8"))["tasks"]
+        exact = [100 * tasks[task]["correct"] / tasks[task]["questions"] for task in TASKS]
+        rows[f"{TITLES[kind]}, seed {seed}"] = [f"{value:.1f}" for value in (min(exact), *exact)]
+    columns = ["Minimum", *(title if title != "Add" else "Add, both" for title in TASKS.values())]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def as_range(
+    runs: Sequence[Run], measure: str, style: Callable[[float], str] = "{:.1f}".format
+) -> str:
+    """Return the exact match of runs: one value, or the lowest and the highest."""
+    values = sorted(run.exact(measure) for run in runs)
+    several = f"{style(values[0])} to {style(values[-1])}%"
+    return several if len(values) > 1 else f"{style(values[0])}%"
+
+
+def draw(files: dict[str, bytes], runs: Sequence[Run]) -> None:
+    """Draw the exact match of each run, and its validations on sums over the questions seen."""
+    kinds = [kind for kind in TITLES if of_kind(runs, kind)]
+    colors = dict(zip(TITLES, PALETTE, strict=False))
+    with svg_figure(files, "scores.svg", (FULL_WIDTH, 3.2)) as figure:
+        scores, curves = figure.subplots(1, 2, width_ratios=(1.6, 1))
+        for number, kind in enumerate(kinds):
+            for run in of_kind(runs, kind):
+                x = [
+                    index + 0.11 * (number - (len(kinds) - 1) / 2) for index in range(len(MEASURES))
+                ]
+                y = [run.exact(measure) for measure in MEASURES]
+                bounds = [run.interval(measure) for measure in MEASURES]
+                errors = [[v - low for v, (low, _) in zip(y, bounds, strict=True)],
+                          [high - v for v, (_, high) in zip(y, bounds, strict=True)]]  # fmt: skip
+                style = {"color": colors[kind], "markersize": 3.5, "linewidth": 0.8}
+                scores.errorbar(x, y, errors, fmt=marker(kind), **style)
+                questions = [n / 1000 for n, _ in run.curve]
+                validated = [100 * of["+"] for _, of in run.curve]
+                curves.plot(questions, validated, linestyle(kind), color=colors[kind], linewidth=1)
+        scores.set_xticks(range(len(MEASURES)), [m.replace(", ", ",\n") for m in MEASURES.values()])
         scores.set_ylabel("exact match, %")
-        curves.set(xlabel="questions seen, millions", ylabel="harmonic mean of validation, %")
-        curves.set_xlim(0, BUDGET / 1e6)
+        curves.set(xlabel="questions seen, thousands", ylabel="sums, exact match in validation, %")
         for axes in (scores, curves):
             axes.set_ylim(-2, 102)
             axes.grid(visible=True, axis="y")
         handles = [
-            Line2D([], [], color=PALETTE[number], marker="o", markersize=3.5, label=TITLES[name])
-            for number, name in enumerate(SEEDS)
-        ]
-        figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+            Line2D([], [], color=colors[kind], marker=marker(kind), ls=linestyle(kind), ms=3.5,
+                   label=TITLES[kind])
+            for kind in kinds
+        ]  # fmt: skip
+        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+
+
+def marker(kind: str) -> str:
+    """Return the marker of a kind: circles for encodings, triangles for controls."""
+    return "o" if kind in ("bittoken", *RIVALS, "xval") else "^"
+
+
+def linestyle(kind: str) -> str:
+    """Return the line style of a kind: dashes for controls."""
+    return "-" if marker(kind) == "o" else "--"
+
+
+def render(folder: Path) -> dict[str, bytes]:
+    """Return the page and its figure, by name."""
+    runs = read_runs(folder)
+    missing = [name for name in RUNS if read_run(folder, name) is None]
+    files: dict[str, bytes] = {}
+    draw(files, runs)
+    margin = max(
+        max(run.exact(m) - run.interval(m)[0], run.interval(m)[1] - run.exact(m))
+        for run in runs
+        for m in MEASURES
+    )
+    tables = {
+        "scores": score_table(runs), "questions": question_table(runs),
+        "verdicts": verdict_table(runs), "controls": control_table(runs),
+        "sweep": sweep_table(folder), "earlier": earlier_table(folder),
+    }  # fmt: skip
+    values = {
+        f"{kind}_{name}": as_range(of_kind(runs, kind), measure)
+        for kind in ("bittoken", *RIVALS)
+        for name, measure in (("sums", "+"), ("differences", "-"), ("products", "multiplication"),
+                              ("minimum", MINIMUM))
+    }  # fmt: skip
+    values |= {
+        **{name: markdown_table(table) for name, table in tables.items()},
+        "seen": f"{runs[0].questions:,}",
+        "margin": f"{margin:.1f}",
+        "missing": f"Planned, but not complete in the time: {', '.join(missing)}."
+        if missing
+        else "All planned runs are complete.",
+    }
+    return {"README.md": fill(Path(__file__).with_name("page.md"), values), **files}
 
 
 if __name__ == "__main__":

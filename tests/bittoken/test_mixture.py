@@ -44,7 +44,7 @@ def recipe(steps: int, *settings: str) -> Recipe:
     ],
 )
 def test_threshold_of_a_level(warmup: float, level: int, step: int, expected: float) -> None:
-    settings = recipe(1000, f"optimizer.warmup={warmup}")
+    settings = recipe(1000, f"optimizer.warmup={warmup}", "data.falling_threshold=true")
     assert advance_threshold(settings, level, 20, step) == pytest.approx(expected)
 
 
