@@ -18,8 +18,8 @@ import pandas as pd
 from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
 from numbench.tasks import TASKS
 from studies.csv_tables import each_row, read_tables, to_csv
-from studies.multitask.__main__ import MINIMUM, read_trainings
-from studies.multitask.__main__ import RESULTS as MULTITASK
+from studies.multitask.__main__ import exact_values, read_runs
+from studies.multitask.runs import RESULTS as MULTITASK
 from studies.pages import fill, svg_figure, write_files
 
 PAGE, RESULTS = "docs/results.md", Path("results/findings")
@@ -42,7 +42,6 @@ LEVELS = (("GPT 5", "minimal"), ("Gemini 2.5 Pro", "minimal"), ("Gemini 2.5 Flas
 LABELED = ("addition", "multiplication", "division", "exponentiation", "mean", "std")
 """The tasks with wrong labels."""
 
-COUNTS = {1: "one", 2: "two", 3: "three"}
 _NORMAL = 1.959964
 _TICKS = (10, 30, 100, 300, 1000, 3000, 10_000)
 _LABELS_ON_THE_LEFT = ("DeepSeek v3.1 (none)", "Llama 4 Maverick (none)", "GPT OSS 120B (maximal)")
@@ -283,7 +282,7 @@ def page_values(
         "other_key": str(famous["published_answer"]),
         "before_question": before["question"],
         **label_errors(),
-        **five_tasks(),
+        **exact_values(read_runs(MULTITASK)),
     }
 
 
@@ -306,20 +305,6 @@ def label_errors() -> dict[str, str]:
         "wrong_digits": str(math.floor(-math.log10(median(errors)))),
         "wrong_gross": str(gross),
     }
-
-
-def five_tasks() -> dict[str, str]:
-    """Return the exact match of the networks that learn five tasks: of each encoding, as ranges."""
-    trainings = read_trainings(MULTITASK)
-    values = {}
-    for encoding in ("bittoken", "fone", "digit"):
-        of = [training.exact for training in trainings if training.encoding == encoding]
-        values[f"{encoding}_seeds"] = COUNTS[len(of)]
-        for measure in (MINIMUM, "addition"):
-            lowest, highest = (f(exact[measure] for exact in of) for f in (min, max))
-            several = f"{lowest:.1f} to {highest:.1f}%"
-            values[f"{encoding}_{measure}"] = several if len(of) > 1 else f"{lowest:.1f}%"
-    return values
 
 
 def render(responses: Path | None = None) -> dict[str, bytes]:

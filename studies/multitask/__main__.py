@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -205,13 +205,24 @@ def earlier_table(folder: Path) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
-def as_range(
-    runs: Sequence[Run], measure: str, style: Callable[[float], str] = "{:.1f}".format
-) -> str:
+def as_range(runs: Sequence[Run], measure: str) -> str:
     """Return the exact match of runs: one value, or the lowest and the highest."""
-    values = sorted(run.exact(measure) for run in runs)
-    several = f"{style(values[0])} to {style(values[-1])}%"
-    return several if len(values) > 1 else f"{style(values[0])}%"
+    values = [run.exact(measure) for run in runs]
+    if len(values) == 1:
+        return f"{values[0]:.1f}%"
+    return f"{min(values):.1f} to {max(values):.1f}%"
+
+
+def exact_values(runs: Sequence[Run]) -> dict[str, str]:
+    """Return what the pages say in sentences: exact match by kind and measure, questions seen."""
+    names = {"sums": "+", "differences": "-", "products": "multiplication", "minimum": MINIMUM}
+    values = {
+        f"{kind.replace('-', '_')}_{name}": as_range(of_kind(runs, kind), measure)
+        for kind in TITLES
+        if of_kind(runs, kind)
+        for name, measure in names.items()
+    }
+    return {**values, "seen": f"{runs[0].questions:,}"}
 
 
 def draw(files: dict[str, bytes], runs: Sequence[Run]) -> None:
@@ -275,14 +286,8 @@ def render(folder: Path) -> dict[str, bytes]:
         "sweep": sweep_table(folder), "earlier": earlier_table(folder),
     }  # fmt: skip
     values = {
-        f"{kind}_{name}": as_range(of_kind(runs, kind), measure)
-        for kind in ("bittoken", *RIVALS)
-        for name, measure in (("sums", "+"), ("differences", "-"), ("products", "multiplication"),
-                              ("minimum", MINIMUM))
-    }  # fmt: skip
-    values |= {
+        **exact_values(runs),
         **{name: markdown_table(table) for name, table in tables.items()},
-        "seen": f"{runs[0].questions:,}",
         "margin": f"{margin:.1f}",
         "missing": f"Planned, but not complete in the time: {', '.join(missing)}."
         if missing

@@ -9,7 +9,6 @@ from typing import Any
 RESULTS = Path("results/multitask")
 
 FACTORS = (1.0, 3.0)
-SWEEP_SEED, SWEEP_QUESTIONS = 101, 16_384
 SWEPT = ("bittoken", "fone", "digit")
 
 _BITTOKEN = {"encoding": "bittoken", "rate": "bittoken"}
@@ -28,7 +27,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "fone-3": {"encoding": "fone", "rate": "fone", "seed": 3},
     "digit-3": {"encoding": "digit", "rate": "digit", "seed": 3},
 }
-"""The runs, in their order. rate: the encoding whose sweep decides the learning rates."""
+"""The runs, in their order. rate: the encoding whose sweep decides the learning rates.
+
+The first seed of a swept encoding is the better training of its sweep.
+"""
 
 
 def sweep_folder(folder: Path, encoding: str, factor: float) -> Path:
@@ -37,10 +39,10 @@ def sweep_folder(folder: Path, encoding: str, factor: float) -> Path:
 
 
 def sweep_score(folder: Path) -> float:
-    """Return what decides the sweep: the mean of the last two harmonic means of the scores."""
+    """Return what decides the sweep: the mean of the tasks' scores in the last validation."""
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    means = [entry["harmonic_mean"] for entry in map(json.loads, lines) if "tasks" in entry][-2:]
-    return float(sum(means) / len(means))
+    scores = [task["score"] for task in json.loads(lines[-1])["tasks"].values()]
+    return float(sum(scores) / len(scores))
 
 
 def best_factor(folder: Path, encoding: str) -> float:
@@ -48,3 +50,8 @@ def best_factor(folder: Path, encoding: str) -> float:
     if encoding not in SWEPT:
         return 1.0
     return max(FACTORS, key=lambda factor: sweep_score(sweep_folder(folder, encoding, factor)))
+
+
+def is_from_sweep(name: str) -> bool:
+    """Return whether a run is a training of the sweep."""
+    return name.rpartition("-")[0] in SWEPT and RUNS[name]["seed"] == 1

@@ -8,6 +8,7 @@ it is complete, `scores.json`.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +24,9 @@ from studies.multitask.runs import (
     FACTORS,
     RESULTS,
     RUNS,
-    SWEEP_QUESTIONS,
-    SWEEP_SEED,
     SWEPT,
     best_factor,
+    is_from_sweep,
     sweep_folder,
 )
 
@@ -39,28 +39,26 @@ SIZE, SEED = 1000, 20261127
 def recipe_of(name: str, folder: Path, settings: Sequence[str] = ()) -> Recipe:
     """Return the recipe of a run; `settings` override it, as in `bittoken train --set`."""
     run = RUNS[name]
+    factor = best_factor(folder, run["rate"])
+    return _recipe(name, run["encoding"], factor, run["seed"], run.get("width", 128), settings)
+
+
+def _recipe(
+    name: str, encoding: str, factor: float, seed: int, width: int, settings: Sequence[str]
+) -> Recipe:
     overrides = [
-        f"name={name}",
-        f"model.encoding={run['encoding']}",
-        f"training.seed={run['seed']}",
-    ]
-    overrides += [f"optimizer.scale={best_factor(folder, run['rate'])}"]
-    overrides += [f"model.width={run.get('width', 128)}"]
+        f"name={name}", f"model.encoding={encoding}", f"model.width={width}",
+        f"training.seed={seed}", f"optimizer.scale={factor}",
+    ]  # fmt: skip
     return load_recipe(RECIPE, [*overrides, *settings])
 
 
 def sweep(folder: Path, settings: Sequence[str] = ()) -> None:
-    """Train the short runs that choose the learning rates of each encoding."""
+    """Train each swept encoding with each factor of the learning rates."""
     for encoding in SWEPT:
         for factor in FACTORS:
-            overrides = [
-                f"name={encoding}-x{factor:g}", f"model.encoding={encoding}",
-                f"optimizer.scale={factor}", f"training.seed={SWEEP_SEED}",
-                f"training.questions={SWEEP_QUESTIONS}",
-            ]  # fmt: skip
-            train(
-                load_recipe(RECIPE, [*overrides, *settings]), sweep_folder(folder, encoding, factor)
-            )
+            out = sweep_folder(folder, encoding, factor)
+            train(_recipe(out.name, encoding, factor, 1, 128, settings), out)
 
 
 def evaluate(
@@ -98,9 +96,14 @@ def run(name: str, folder: Path, settings: Sequence[str] = (), size: int = SIZE)
     out = folder / "runs" / name
     if (out / "scores.json").is_file():
         return
-    if train(recipe_of(name, folder, settings), out).is_complete:
-        content = json.dumps(evaluate(out, folder / "runs" / "bits8", size), indent=1)
-        (out / "scores.json").write_text(f"{content}\n", encoding="utf-8")
+    if is_from_sweep(name):
+        factor = best_factor(folder, RUNS[name]["rate"])
+        trained = sweep_folder(folder, RUNS[name]["encoding"], factor)
+        shutil.copytree(trained, out, dirs_exist_ok=True)
+    elif not train(recipe_of(name, folder, settings), out).is_complete:
+        return
+    content = json.dumps(evaluate(out, folder / "runs" / "bits8", size), indent=1)
+    (out / "scores.json").write_text(f"{content}\n", encoding="utf-8")
 
 
 def main(names: Sequence[str], folder: Path = RESULTS) -> None:

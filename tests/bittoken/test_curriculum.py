@@ -23,7 +23,7 @@ from numbench.tasks.shards import Shard, sample_questions
 
 ENCODING_OF_BASE = {2: "bittoken", 10: "digit"}
 INTEGERS = ("minmax", "interval", "sorting", "addition", "multiplication")
-VALIDATIONS, STEPS, BATCH = 30, 100, 100
+VALIDATIONS, STEPS, BATCH = 25, 60, 100
 CASES = [*itertools.product(INTEGERS, (2, 10), [8]),
          *itertools.product(("addition", *HARD_TASKS), (2, 10), [None])]  # fmt: skip
 
@@ -70,6 +70,8 @@ def test_a_perfect_network_is_trained_on_the_distribution(
         _, level = data.validation(number, task, mixture.shares(task))
         # The clock stands still: every level is passed by mastery.
         mixture.update_curriculum(task, level, np.ones(len(level)), step=1)
+    curriculum = mixture.curricula[task]
+    assert curriculum.frontier == len(curriculum.distribution) - 1
     encoded.clear()
     assert sum(len(batch.task) for step in data.steps(mixture, 0, STEPS) for batch in step)
     shard = Shard(task, 99, "train", 0, max_digits=15, max_bits=bits)
