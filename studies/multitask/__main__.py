@@ -49,13 +49,15 @@ CONTROLS = (("no-reciprocal", "bittoken"), ("aligned", "no-reciprocal"), ("wide"
 class Run(NamedTuple):
     """A complete run.
 
-    kind: its name without the seed. questions: seen in training. curve: its validations, as
-    questions and exact match by measure. scores: correct answers and questions by task and measure.
+    kind: its name without the seed. questions: seen in training. levels: those of the curriculum on
+    Mult that were unlocked at the end, and all. curve: its validations, as questions and exact
+    match by measure. scores: correct answers and questions by task and measure.
     """
 
     kind: str
     seed: int
     questions: int
+    levels: tuple[int, int]
     curve: list[tuple[int, Mapping[str, float]]]
     scores: Mapping[str, tuple[int, int]]
 
@@ -77,9 +79,9 @@ class Run(NamedTuple):
         return 100 * low, 100 * high
 
 
-def read_run(folder: Path, name: str) -> Run | None:
+def read_run(run: Path) -> Run | None:
     """Return a stored run, None if it is not complete."""
-    run, (kind, _, seed) = folder / "runs" / name, name.rpartition("-")
+    kind, _, seed = run.name.rpartition("-")
     if not (run / "scores.json").is_file():
         return None
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -92,7 +94,9 @@ def read_run(folder: Path, name: str) -> Run | None:
     tasks = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
     parts = {**tasks, **tasks["addition"]["operators"]}
     scores = {name: (part["correct"], part["questions"]) for name, part in parts.items()}
-    return Run(kind, int(seed), curve[-1][0], curve, scores)
+    last = entries[-1]["tasks"]["multiplication"]
+    levels = last["frontier"] + 1, last["levels"]
+    return Run(kind, int(seed), curve[-1][0], levels, curve, scores)
 
 
 def read_runs(folder: Path) -> list[Run]:
@@ -100,10 +104,16 @@ def read_runs(folder: Path) -> list[Run]:
 
     Raises ValueError if they did not see equally many questions.
     """
-    runs = [run for name in RUNS if (run := read_run(folder, name)) is not None]
+    runs = [run for name in RUNS if (run := read_run(folder / "runs" / name)) is not None]
     if len({run.questions for run in runs}) > 1:
         raise ValueError(f"{folder}: the runs did not see equally many questions")
     return runs
+
+
+def short_runs(folder: Path) -> list[Run]:
+    """Return the runs of the second version of the plan, which were shorter."""
+    runs = (read_run(path.parent) for path in sorted(folder.glob("short/*/scores.json")))
+    return [run for run in runs if run is not None]
 
 
 def of_kind(runs: Sequence[Run], kind: str) -> list[Run]:
@@ -136,9 +146,12 @@ def separation(run: Run, other: Run, measure: str) -> str:
 def score_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the exact match of each run."""
     rows = {
-        run.title: [f"{run.exact(measure):.1f}" for measure in (MINIMUM, *MEASURES)] for run in runs
-    }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["Minimum", *MEASURES.values()])
+        run.title: [*(f"{run.exact(measure):.1f}" for measure in (MINIMUM, *MEASURES)),
+                    f"{run.levels[0]} of {run.levels[1]}"]
+        for run in runs
+    }  # fmt: skip
+    columns = ["Minimum", *MEASURES.values(), "levels of Mult"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def question_table(runs: Sequence[Run], target: float = 0.5) -> pd.DataFrame:
@@ -272,7 +285,7 @@ def linestyle(kind: str) -> str:
 def render(folder: Path) -> dict[str, bytes]:
     """Return the page and its figure, by name."""
     runs = read_runs(folder)
-    missing = [name for name in RUNS if read_run(folder, name) is None]
+    missing = [name for name in RUNS if read_run(folder / "runs" / name) is None]
     files: dict[str, bytes] = {}
     draw(files, runs)
     margin = max(
@@ -284,6 +297,7 @@ def render(folder: Path) -> dict[str, bytes]:
         "scores": score_table(runs), "questions": question_table(runs),
         "verdicts": verdict_table(runs), "controls": control_table(runs),
         "sweep": sweep_table(folder), "earlier": earlier_table(folder),
+        "short": score_table(short_runs(folder)),
     }  # fmt: skip
     values = {
         **exact_values(runs),

@@ -51,14 +51,17 @@ def _product(out: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return out.to(a.dtype)
 
 
+def register_control() -> None:
+    """Make "aligned" the name of an encoding."""
+    ENCODINGS.data.setdefault("aligned", AlignedBits())  # type: ignore[attr-defined]
+
+
 def install() -> None:
     """Register the control, and multiply bfloat16 matrices by float32 kernels.
 
     Muon multiplies in bfloat16, which processors without such instructions do in scalar loops, 40
     times slower. Sums are in float32 and results are rounded to bfloat16, as those instructions do.
     """
-    if "aligned" in ENCODINGS:
-        return
-    ENCODINGS.data["aligned"] = AlignedBits()  # type: ignore[attr-defined]
+    register_control()
     _LIBRARY.impl("mm", _mm, "CPU")  # type: ignore[no-untyped-call]
     _LIBRARY.impl("addmm", _addmm, "CPU")  # type: ignore[no-untyped-call]

@@ -8,7 +8,6 @@ it is complete, `scores.json`.
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,15 +19,7 @@ import numbench as nb
 from bittoken.recipe import Recipe, load_recipe
 from bittoken.train import train
 from studies.multitask.controls import install
-from studies.multitask.runs import (
-    FACTORS,
-    RESULTS,
-    RUNS,
-    SWEPT,
-    best_factor,
-    is_from_sweep,
-    sweep_folder,
-)
+from studies.multitask.runs import RESULTS, RUNS
 
 RECIPE = Path(__file__).with_name("recipe.toml")
 TASKS = ("minmax", "interval", "sorting", "addition", "multiplication")
@@ -36,29 +27,14 @@ SIZE, SEED = 1000, 20261127
 """Questions per task in an evaluation, and the seed of its dataset."""
 
 
-def recipe_of(name: str, folder: Path, settings: Sequence[str] = ()) -> Recipe:
+def recipe_of(name: str, settings: Sequence[str] = ()) -> Recipe:
     """Return the recipe of a run; `settings` override it, as in `bittoken train --set`."""
     run = RUNS[name]
-    factor = best_factor(folder, run["rate"])
-    return _recipe(name, run["encoding"], factor, run["seed"], run.get("width", 128), settings)
-
-
-def _recipe(
-    name: str, encoding: str, factor: float, seed: int, width: int, settings: Sequence[str]
-) -> Recipe:
     overrides = [
-        f"name={name}", f"model.encoding={encoding}", f"model.width={width}",
-        f"training.seed={seed}", f"optimizer.scale={factor}",
+        f"name={name}", f"model.encoding={run.encoding}", f"model.width={run.width}",
+        f"training.seed={run.seed}", f"optimizer.scale={run.scale}",
     ]  # fmt: skip
     return load_recipe(RECIPE, [*overrides, *settings])
-
-
-def sweep(folder: Path, settings: Sequence[str] = ()) -> None:
-    """Train each swept encoding with each factor of the learning rates."""
-    for encoding in SWEPT:
-        for factor in FACTORS:
-            out = sweep_folder(folder, encoding, factor)
-            train(_recipe(out.name, encoding, factor, 1, 128, settings), out)
 
 
 def evaluate(
@@ -96,21 +72,15 @@ def run(name: str, folder: Path, settings: Sequence[str] = (), size: int = SIZE)
     out = folder / "runs" / name
     if (out / "scores.json").is_file():
         return
-    if is_from_sweep(name):
-        factor = best_factor(folder, RUNS[name]["rate"])
-        trained = sweep_folder(folder, RUNS[name]["encoding"], factor)
-        shutil.copytree(trained, out, dirs_exist_ok=True)
-    elif not train(recipe_of(name, folder, settings), out).is_complete:
-        return
-    content = json.dumps(evaluate(out, folder / "runs" / "bits8", size), indent=1)
-    (out / "scores.json").write_text(f"{content}\n", encoding="utf-8")
+    if train(recipe_of(name, settings), out).is_complete:
+        content = json.dumps(evaluate(out, folder / "runs" / "bits8", size), indent=1)
+        (out / "scores.json").write_text(f"{content}\n", encoding="utf-8")
 
 
 def main(names: Sequence[str], folder: Path = RESULTS) -> None:
-    """Train the sweep and the named runs, or all."""
+    """Train and evaluate the named runs, or all."""
     torch.set_num_threads(1)
     install()
-    sweep(folder)
     for name in names or RUNS:
         run(name, folder)
 
