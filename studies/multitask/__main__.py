@@ -14,15 +14,7 @@ from matplotlib.lines import Line2D
 
 from numbench.plot_style import FULL_WIDTH, PALETTE
 from numbench.stats.intervals import wilson
-from studies.multitask.runs import (
-    FACTORS,
-    RESULTS,
-    RUNS,
-    SWEPT,
-    best_factor,
-    sweep_folder,
-    sweep_score,
-)
+from studies.multitask.runs import RESULTS, RUNS
 from studies.pages import fill, markdown_table, svg_figure, write_files
 
 MINIMUM = "minimum"
@@ -39,9 +31,13 @@ MEASURES = {
 TITLES = {
     "bittoken": "BitTokens", "fone": "FoNE", "digit": "digits", "xval": "xVal",
     "no-reciprocal": "BitTokens without reciprocal", "aligned": "aligned bits (control)",
-    "wide": "BitTokens, width 256",
+    "wide": "BitTokens, width 256", "bittoken-x3": "BitTokens, rates × 3",
+    "fone-x3": "FoNE, rates × 3", "digit-x3": "digits, rates × 3",
 }  # fmt: skip
 RIVALS = ("fone", "digit")
+SWEPT = ("bittoken", *RIVALS)
+"""The encodings that were trained with two learning rates."""
+
 CONTROLS = (("no-reciprocal", "bittoken"), ("aligned", "no-reciprocal"), ("wide", "bittoken"))
 """A control and the run that it is compared with, which differs in one setting."""
 
@@ -50,14 +46,16 @@ class Run(NamedTuple):
     """A complete run.
 
     kind: its name without the seed. questions: seen in training. levels: those of the curriculum on
-    Mult that were unlocked at the end, and all. curve: its validations, as questions and exact
-    match by measure. scores: correct answers and questions by task and measure.
+    Mult that were unlocked at the end, and all. score: the mean of the tasks' scores in the last
+    validation. curve: its validations, as questions and exact match by measure. scores: correct
+    answers and questions by task and measure.
     """
 
     kind: str
     seed: int
     questions: int
     levels: tuple[int, int]
+    score: float
     curve: list[tuple[int, Mapping[str, float]]]
     scores: Mapping[str, tuple[int, int]]
 
@@ -94,9 +92,10 @@ def read_run(run: Path) -> Run | None:
     tasks = json.loads((run / "scores.json").read_text(encoding="utf-8"))["tasks"]
     parts = {**tasks, **tasks["addition"]["operators"]}
     scores = {name: (part["correct"], part["questions"]) for name, part in parts.items()}
-    last = entries[-1]["tasks"]["multiplication"]
-    levels = last["frontier"] + 1, last["levels"]
-    return Run(kind, int(seed), curve[-1][0], levels, curve, scores)
+    last = entries[-1]["tasks"]
+    levels = last["multiplication"]["frontier"] + 1, last["multiplication"]["levels"]
+    score = sum(last[task]["score"] for task in TASKS) / len(TASKS)
+    return Run(kind, int(seed), curve[-1][0], levels, score, curve, scores)
 
 
 def read_runs(folder: Path) -> list[Run]:
@@ -121,9 +120,15 @@ def of_kind(runs: Sequence[Run], kind: str) -> list[Run]:
     return [run for run in runs if run.kind == kind]
 
 
+def at_better_rate(runs: Sequence[Run], encoding: str) -> list[Run]:
+    """Return the runs of an encoding with the better of its learning rates, by validation."""
+    kinds = [group for kind in (encoding, f"{encoding}-x3") if (group := of_kind(runs, kind))]
+    return max(kinds, key=lambda group: group[0].score, default=[])
+
+
 def verdict(runs: Sequence[Run], rival: str, measure: str) -> str:
     """Return the statement of the plan about BitTokens and a rival."""
-    own, others = of_kind(runs, "bittoken"), of_kind(runs, rival)
+    own, others = at_better_rate(runs, "bittoken"), at_better_rate(runs, rival)
     if len(own) == len(others) == 1 and measure != MINIMUM:
         return separation(own[0], others[0], measure)
     ranges = [sorted(run.exact(measure) for run in group) for group in (own, others)]
@@ -147,10 +152,10 @@ def score_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the exact match of each run."""
     rows = {
         run.title: [*(f"{run.exact(measure):.1f}" for measure in (MINIMUM, *MEASURES)),
-                    f"{run.levels[0]} of {run.levels[1]}"]
+                    f"{100 * run.score:.1f}", f"{run.levels[0]} of {run.levels[1]}"]
         for run in runs
     }  # fmt: skip
-    columns = ["Minimum", *MEASURES.values(), "levels of Mult"]
+    columns = ["Minimum", *MEASURES.values(), "validation score", "levels of Mult"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
@@ -168,13 +173,12 @@ def verdict_table(runs: Sequence[Run]) -> pd.DataFrame:
     measures = {MINIMUM: "minimum of the five tasks", **MEASURES}
     columns = {}
     for rival in RIVALS:
-        own, others = len(of_kind(runs, "bittoken")), len(of_kind(runs, rival))
-        chance = str(Fraction(2, comb(own + others, own)))
+        own, others = (at_better_rate(runs, encoding) for encoding in ("bittoken", rival))
+        seeds = len(own), len(others)
+        chance = str(Fraction(2, comb(sum(seeds), seeds[0])))
         rows = {title: verdict(runs, rival, measure) for measure, title in measures.items()}
-        columns[f"{TITLES[rival]} ({own} and {others} seeds)"] = rows | {
-            "probability that either leads if equal": chance
-            if min(own, others) > 1
-            else "no verdict"
+        columns[f"{TITLES[own[0].kind]} and {TITLES[others[0].kind]}"] = rows | {
+            "probability that either leads if equal": chance if min(seeds) > 1 else "no verdict"
         }
     return pd.DataFrame(columns)
 
@@ -191,19 +195,6 @@ def control_table(runs: Sequence[Run]) -> pd.DataFrame:
             ]
     titles = [MEASURES[measure] for measure in ("+", "-", "multiplication")]
     return pd.DataFrame.from_dict(rows, orient="index", columns=titles)
-
-
-def sweep_table(folder: Path) -> pd.DataFrame:
-    """Return the harmonic mean of the scores of each training of the sweep, and the choice."""
-    rows = {}
-    for encoding in SWEPT:
-        means = [sweep_score(sweep_folder(folder, encoding, factor)) for factor in FACTORS]
-        rows[TITLES[encoding]] = [
-            *(f"{m:.3f}" for m in means),
-            f"× {best_factor(folder, encoding):g}",
-        ]
-    columns = [*(f"rates × {factor:g}" for factor in FACTORS), "used"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def earlier_table(folder: Path) -> pd.DataFrame:
@@ -230,22 +221,29 @@ def exact_values(runs: Sequence[Run]) -> dict[str, str]:
     """Return what the pages say in sentences: exact match by kind and measure, questions seen."""
     names = {"sums": "+", "differences": "-", "products": "multiplication", "minimum": MINIMUM}
     values = {
-        f"{kind.replace('-', '_')}_{name}": as_range(of_kind(runs, kind), measure)
+        f"{kind.replace('-', '_')}_{name}": as_range(at_better_rate(runs, kind), measure)
         for kind in TITLES
-        if of_kind(runs, kind)
+        if at_better_rate(runs, kind)
         for name, measure in names.items()
     }
     return {**values, "seen": f"{runs[0].questions:,}"}
 
 
 def draw(files: dict[str, bytes], runs: Sequence[Run]) -> None:
-    """Draw the exact match of each run, and its validations on sums over the questions seen."""
-    kinds = [kind for kind in TITLES if of_kind(runs, kind)]
+    """Draw the exact match of each run, and its validations on sums over the questions seen.
+
+    Of an encoding with two learning rates, the better one is drawn.
+    """
+    worse = {kind for each in SWEPT for kind in (each, f"{each}-x3")} - {
+        run.kind for each in SWEPT for run in at_better_rate(runs, each)
+    }
+    drawn = [run for run in runs if run.kind not in worse]
+    kinds = [kind for kind in TITLES if kind in {run.kind for run in drawn}]
     colors = dict(zip(TITLES, PALETTE, strict=False))
     with svg_figure(files, "scores.svg", (FULL_WIDTH, 3.2)) as figure:
         scores, curves = figure.subplots(1, 2, width_ratios=(1.6, 1))
         for number, kind in enumerate(kinds):
-            for run in of_kind(runs, kind):
+            for run in of_kind(drawn, kind):
                 x = [
                     index + 0.11 * (number - (len(kinds) - 1) / 2) for index in range(len(MEASURES))
                 ]
@@ -274,7 +272,7 @@ def draw(files: dict[str, bytes], runs: Sequence[Run]) -> None:
 
 def marker(kind: str) -> str:
     """Return the marker of a kind: circles for encodings, triangles for controls."""
-    return "o" if kind in ("bittoken", *RIVALS, "xval") else "^"
+    return "o" if kind.removesuffix("-x3") in ("bittoken", *RIVALS, "xval") else "^"
 
 
 def linestyle(kind: str) -> str:
@@ -296,7 +294,7 @@ def render(folder: Path) -> dict[str, bytes]:
     tables = {
         "scores": score_table(runs), "questions": question_table(runs),
         "verdicts": verdict_table(runs), "controls": control_table(runs),
-        "sweep": sweep_table(folder), "earlier": earlier_table(folder),
+        "earlier": earlier_table(folder),
         "short": score_table(short_runs(folder)),
     }  # fmt: skip
     values = {

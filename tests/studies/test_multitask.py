@@ -8,14 +8,16 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from bittoken.encodings import ENCODINGS
 from bittoken.recipe import load_recipe
 from studies.multitask.__main__ import MEASURES, TASKS, read_runs, render
 from studies.multitask.controls import AlignedBits
 from studies.multitask.gpu import RECIPE, common_questions
-from studies.multitask.runs import FACTORS, RESULTS, RUNS, SWEPT, best_factor
+from studies.multitask.runs import RESULTS, RUNS
 from studies.multitask.train import evaluate, recipe_of
 from tests.studies.files import assert_is_committed
 
@@ -24,14 +26,16 @@ STORED = ROOT / RESULTS
 BUDGET = 40_000
 
 
-def store(folder: Path, name: str, correct: Mapping[str, int], budget: int = BUDGET) -> None:
+def store(
+    folder: Path, name: str, correct: Mapping[str, int], budget: int = BUDGET, score: float = 0.5
+) -> None:
     """Store a run that learns linearly, and its scores out of 1,000, or 500 for an operator."""
     (folder / "runs" / name).mkdir(parents=True)
     parts: dict[str, dict[str, object]] = {task: {"exact": 0.0} for task in TASKS}
     lines = [json.dumps({"step": 0, "event": "started"})]
     for quarter in range(1, 5):
         for task in TASKS:
-            parts[task] |= {"exact": quarter / 4, "frontier": quarter, "levels": 9}
+            parts[task] |= {"exact": quarter / 4, "score": score, "frontier": quarter, "levels": 9}
         parts["addition"]["operators"] = {"+": quarter / 4, "-": quarter / 8}
         lines.append(json.dumps({"questions": budget * quarter // 4, "tasks": parts}))
     (folder / "runs" / name / "metrics.jsonl").write_text("\n".join(lines))
@@ -45,36 +49,28 @@ def store(folder: Path, name: str, correct: Mapping[str, int], budget: int = BUD
     (folder / "runs" / name / "scores.json").write_text(json.dumps({"tasks": tasks}))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with a sweep, in which FoNE is best at three times the rates."""
-    for encoding in SWEPT:
-        for factor in FACTORS:
-            log = tmp_path / "sweep" / f"{encoding}-x{factor:g}" / "metrics.jsonl"
-            log.parent.mkdir(parents=True)
-            last = 0.4 if (encoding == "fone") == (factor == 3) else 0.3
-            entries = [{"a": {"score": score}, "b": {"score": 0.1}} for score in (0.9, last)]
-            log.write_text("\n".join(json.dumps({"tasks": entry}) for entry in entries))
-    return tmp_path
-
-
 def page(folder: Path) -> str:
     return render(folder)["README.md"].decode()
 
 
-def test_verdicts_need_every_seed_to_be_above(folder: Path) -> None:
+def test_verdicts_need_every_seed_to_be_above(tmp_path: Path) -> None:
     sums = {
         "bittoken": [100, 120, 90], "fone": [300, 121, 400], "digit": [80, 110, 70], "xval": [0],
         "no-reciprocal": [130], "aligned": [400], "wide": [105],
+        "bittoken-x3": [499], "fone-x3": [0], "digit-x3": [499],
     }  # fmt: skip
     for name in RUNS:
         kind, _, seed = name.rpartition("-")
-        store(folder, name, {"+": sums[kind][int(seed) - 1], "multiplication": 500})
-    text = page(folder)
+        store(tmp_path, name, {"+": sums[kind][int(seed) - 1], "multiplication": 500},
+              score=0.4 if "x3" in kind else 0.5)  # fmt: skip
+    text = page(tmp_path)
     assert "| Add, sums | BitTokens trail | not separated |" in text
     assert "| Mult | not separated | not separated |" in text
     assert "| probability that either leads if equal | 1/10 | 1/10 |" in text
-    assert "| BitTokens, seed 2 | 50.0 | 99.0 | 99.0 | 99.0 | 24.0 | 80.0 | 50.0 | 5 of 9 |" in text
+    assert (
+        "| BitTokens, seed 2 | 50.0 | 99.0 | 99.0 | 99.0 | 24.0 | 80.0 | 50.0 | 50.0 | 5 of 9 |"
+        in text
+    )
     # Validations reach 50% at the second quarter, differences at the last.
     assert "| BitTokens, seed 2 | 20,000 | 20,000 | 20,000 | 20,000 | 40,000 | 20,000 |" in text
     # 130 and 100 of 500: intervals 22.3 to 30.0 and 16.7 to 23.7 overlap; 400 and 130 do not.
@@ -83,26 +79,37 @@ def test_verdicts_need_every_seed_to_be_above(folder: Path) -> None:
     assert "All planned runs are complete." in text
 
 
-def test_runs_that_are_not_complete_are_named_and_one_seed_gives_no_verdict(folder: Path) -> None:
+def test_runs_that_are_not_complete_are_named_and_one_seed_gives_no_verdict(tmp_path: Path) -> None:
     for name, sums in {"bittoken-1": 50, "fone-1": 200, "digit-1": 60}.items():
-        store(folder, name, {"+": sums})
-    text = page(folder)
+        store(tmp_path, name, {"+": sums})
+    text = page(tmp_path)
     assert "| Add, sums | below | not separated |" in text
     assert "| probability that either leads if equal | no verdict | no verdict |" in text
     missing = ", ".join(name for name in RUNS if name not in ("bittoken-1", "fone-1", "digit-1"))
     assert f"Planned, but not complete in the time: {missing}." in text
-    store(folder, "xval-1", {}, budget=BUDGET // 2)
+    store(tmp_path, "xval-1", {}, budget=BUDGET // 2)
     with pytest.raises(ValueError, match="equally many questions"):
-        render(folder)
+        render(tmp_path)
 
 
-def test_the_sweep_decides_the_learning_rates(folder: Path) -> None:
-    """The mean of the last scores counts: 0.25 or 0.2, whatever the first."""
-    assert [best_factor(folder, encoding) for encoding in SWEPT] == [1.0, 3.0, 1.0]
-    scales = {name: recipe_of(name, folder).optimizer.scale for name in RUNS}
-    assert {name for name, scale in scales.items() if scale == 3} == {"fone-1", "fone-2", "fone-3"}
-    recipes = [recipe_of(name, folder) for name in RUNS]
-    assert len({(r.data, r.training.questions, r.training.batch_questions) for r in recipes}) == 1
+def test_the_better_rate_by_validation_counts(tmp_path: Path) -> None:
+    for name in ("bittoken-1", "fone-1", "digit-1"):
+        store(tmp_path, name, {"+": 50})
+    store(tmp_path, "bittoken-x3-1", {"+": 400}, score=0.6)
+    store(tmp_path, "digit-x3-1", {"+": 499}, score=0.4)
+    assert "| Add, sums | above | above |" in page(tmp_path)
+    assert "| BitTokens, rates × 3 and FoNE | BitTokens, rates × 3 and digits |" in page(tmp_path)
+
+
+def test_the_recipes_differ_in_what_the_plan_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENCODINGS.data, "aligned", AlignedBits())  # type: ignore[attr-defined]
+    recipes = {name: recipe_of(name) for name in RUNS}
+    assert len({msgspec.json.encode(recipe.data) for recipe in recipes.values()}) == 1
+    for name, recipe in recipes.items():
+        trained = recipe.training
+        assert (trained.questions, trained.seed) == (81_920, int(name[-1]))
+        assert recipe.optimizer.scale == (3 if "x3" in name else 1)
+        assert recipe.model.width == (256 if name.startswith("wide") else 128)
 
 
 def test_the_committed_page_follows_from_the_stored_runs() -> None:
@@ -124,7 +131,7 @@ def test_the_committed_scores_are_those_of_the_stored_runs() -> None:
             parts = [tasks[task]["operators"][o] for o in operators.get(task, ())] or [tasks[task]]
             exact += [f"{100 * part['correct'] / part['questions']:.1f}" for part in parts]
         minimum = min(100 * task["correct"] / task["questions"] for task in tasks.values())
-        assert [f"{minimum:.1f}", *exact] in [row[1:-1] for row in rows], path
+        assert [f"{minimum:.1f}", *exact] in [row[1:-2] for row in rows], path
         log = [json.loads(line) for line in path.with_name("metrics.jsonl").open()]
         validations = [entry for entry in log if "tasks" in entry]
         reached = []
@@ -141,16 +148,12 @@ def test_the_committed_scores_are_those_of_the_stored_runs() -> None:
     assert len(sums) == 1  # Every run saw the same number of questions of every task.
 
 
-def test_every_stored_run_has_the_recipe_of_the_plan() -> None:
+def test_every_stored_run_has_the_recipe_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENCODINGS.data, "aligned", AlignedBits())  # type: ignore[attr-defined]
     for run in read_runs(STORED):
         name = f"{run.kind}-{run.seed}"
         stored = json.loads((STORED / "runs" / name / "recipe.json").read_text())
-        recipe = recipe_of(name, STORED)
-        assert stored["optimizer"]["scale"] == recipe.optimizer.scale
-        assert stored["training"]["seed"] == run.seed
-        assert tuple(stored["data"]["shares"]) == recipe.data.shares
-        assert stored["model"]["encoding"] == recipe.model.encoding
-        assert stored["model"]["width"] == recipe.model.width
+        assert stored == json.loads(msgspec.json.encode(recipe_of(name)))
 
 
 def test_aligned_bits_keep_integers() -> None:
