@@ -56,7 +56,7 @@ class Run(NamedTuple):
     questions: int
     levels: tuple[int, int]
     score: float
-    curve: list[tuple[int, Mapping[str, float]]]
+    curve: Sequence[tuple[int, Mapping[str, float]]]
     scores: Mapping[str, tuple[int, int]]
 
     @property
@@ -187,10 +187,10 @@ def control_table(runs: Sequence[Run]) -> pd.DataFrame:
     """Return how each control differs from the run it is compared with."""
     rows = {}
     for control, reference in CONTROLS:
-        pair = [run for kind in (control, reference) for run in of_kind(runs, kind)[:1]]
-        if len(pair) == 2:
+        runs_of = [of_kind(runs, kind)[:1] for kind in (control, reference)]
+        for own, other in zip(*runs_of, strict=True) if all(runs_of) else ():
             rows[f"{TITLES[control]} against {TITLES[reference]}"] = [
-                f"{pair[0].exact(m):.1f} against {pair[1].exact(m):.1f}: {separation(*pair, m)}"
+                f"{own.exact(m):.1f} against {other.exact(m):.1f}: {separation(own, other, m)}"
                 for m in ("+", "-", "multiplication")
             ]
     titles = [MEASURES[measure] for measure in ("+", "-", "multiplication")]
@@ -212,6 +212,8 @@ def earlier_table(folder: Path) -> pd.DataFrame:
 def as_range(runs: Sequence[Run], measure: str) -> str:
     """Return the exact match of runs: one value, or the lowest and the highest."""
     values = [run.exact(measure) for run in runs]
+    if not values:
+        return "(no run)"
     if len(values) == 1:
         return f"{values[0]:.1f}%"
     return f"{min(values):.1f} to {max(values):.1f}%"
@@ -223,7 +225,6 @@ def exact_values(runs: Sequence[Run]) -> dict[str, str]:
     values = {
         f"{kind.replace('-', '_')}_{name}": as_range(at_better_rate(runs, kind), measure)
         for kind in TITLES
-        if at_better_rate(runs, kind)
         for name, measure in names.items()
     }
     return {**values, "seen": f"{runs[0].questions:,}"}

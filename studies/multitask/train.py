@@ -49,10 +49,11 @@ def evaluate(
         nb.generate(dataset.name, tasks=tasks, size=size, seed=SEED, numbers=numbers, out=dataset)
     nb.run(model=f"checkpoint/{folder / 'checkpoint'}", dataset=dataset, out=folder / "answers")
     scores = nb.load_scores(folder / "answers").set_index("item_id")
+    exact_match = scores["exact_match"].to_dict()
     source = nb.load_dataset(dataset)
     counts: dict[str, Any] = {}
     for task in tasks:
-        exact = {item.id: int(scores.loc[item.id, "exact_match"]) for item in source.by_task[task]}
+        exact = {item.id: int(exact_match[item.id]) for item in source.by_task[task]}
         operators = {item.id: item.operator for item in source.by_task[task]}
         counts[task] = {"correct": sum(exact.values()), "questions": len(exact)}
         if len(set(operators.values())) > 1:

@@ -14,7 +14,16 @@ import pytest
 
 from bittoken.encodings import ENCODINGS
 from bittoken.recipe import load_recipe
-from studies.multitask.__main__ import MEASURES, TASKS, read_runs, render
+from studies.multitask.__main__ import (
+    MEASURES,
+    TASKS,
+    Run,
+    at_better_rate,
+    of_kind,
+    read_runs,
+    render,
+    separation,
+)
 from studies.multitask.controls import AlignedBits
 from studies.multitask.gpu import RECIPE, common_questions
 from studies.multitask.runs import RESULTS, RUNS
@@ -146,6 +155,29 @@ def test_the_committed_scores_are_those_of_the_stored_runs() -> None:
         assert reached in [row[1:] for row in rows], path
         sums.add((validations[-1]["questions"], *validations[-1]["ratio"].values()))
     assert len(sums) == 1  # Every run saw the same number of questions of every task.
+
+
+def test_the_sentences_of_the_pages_hold() -> None:
+    runs = read_runs(STORED)
+    sums, differences, products = (
+        {e: verdict_runs(runs, e, measure) for e in ("bittoken", "fone", "digit")}
+        for measure in ("+", "-", "multiplication")
+    )
+    for of in (sums, differences):
+        assert min(of["fone"]) > max(of["digit"]) and min(of["digit"]) > max(of["bittoken"])
+    assert min(products["bittoken"]) > max(products["digit"] + products["fone"])
+    (aligned,), (plain,) = of_kind(runs, "aligned"), of_kind(runs, "no-reciprocal")
+    assert separation(aligned, plain, "+") == "above"
+    text = (ROOT / "docs" / "bittoken.md").read_text(encoding="utf-8")
+    bullet = text.partition("- **[Five tasks at once]")[2].partition("\n- **")[0]
+    page = (STORED / "README.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"\d[\d,]*(?:\.\d+)?(?=%| questions)", bullet)
+    assert len(numbers) >= 9
+    assert not [number for number in numbers if number not in page]
+
+
+def verdict_runs(runs: list[Run], encoding: str, measure: str) -> list[float]:
+    return [run.exact(measure) for run in at_better_rate(runs, encoding)]
 
 
 def test_every_stored_run_has_the_recipe_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
