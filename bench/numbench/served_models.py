@@ -112,7 +112,8 @@ def _listed(counts: Counter[str]) -> str:
 
 def served_models(info: RunInfo, responses: Iterable[Completion | None]) -> ServedModels:
     """Return who answered a run with these responses."""
-    route = info.settings.get("route") or (info.model if info.source == "imported" else None)
+    is_route = info.source == "imported" and "/" in info.model
+    route = info.settings.get("route") or (info.model if is_route else None)
     served = ServedModels(None if route is None else str(route))
     for response in filter(None, responses):
         served.count(response)

@@ -68,7 +68,7 @@ def generate(
       numbench generate --name hard --seed 7 --size 1000 --tasks mean,std
       numbench generate --name bytes --numbers '8 bits'
       numbench generate --name long --numbers 'size 40' --size 100
-      numbench generate --name tables --tasks context --numbers 'size 16, 64, 256' --size 60
+      numbench generate --name tables --tasks context --numbers 'size 16, 64'
       numbench generate --name train --split train --size 1000000 --workers 8
       numbench run --model baseline/float64 --dataset hard
 

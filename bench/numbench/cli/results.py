@@ -178,8 +178,8 @@ def merge(
 
     \b
     Examples:
-      numbench run --model gpt-6.2-sol --reasoning high --shard 1/2  on one machine
-      numbench run --model gpt-6.2-sol --reasoning high --shard 2/2  on another one
+      numbench run --model gpt-6.2-sol --reasoning high --shard 1/2
+      numbench run --model gpt-6.2-sol --reasoning high --shard 2/2
       numbench merge results/gpt-5_high_v1_shard-* --out results/gpt-5_high_v1
       numbench report results/gpt-5_high_v1
 

@@ -53,7 +53,7 @@ def run(
       numbench run --model gpt-6.2-sol --reasoning high --batch    half the price
       numbench run --model openai/NAME --samples 5 --temperature 0.7
       numbench run --model openai/NAME --base-url http://127.0.0.1:8000/v1
-      numbench run --model gpt-6.2-sol --reasoning high --shard 2/8   machine 2 of 8
+      numbench run --model gpt-6.2-sol --reasoning high --shard 2/8
       numbench run --model gemini/gemini-2.5-flash-lite --reasoning 4096
       numbench run --model gpt-6.2-sol --reasoning low,medium,high
       numbench run --model gpt-6.2-sol --reasoning low --prompts paper,steps
@@ -106,7 +106,7 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
 
     \b
     Examples:
-      numbench horizon --model gpt-6.2-sol --reasoning low --dry-run   cost estimate
+      numbench horizon --model gpt-6.2-sol --reasoning low --dry-run
       numbench horizon --model gpt-6.2-sol --reasoning low --max-cost 5
       numbench horizon --model openai/NAME --tasks long_multiplication,copy
       numbench horizon --model openai/NAME --tasks forms
