@@ -147,10 +147,12 @@ def test_connections_are_kept_alive_by_the_operating_system(
 
 
 @contextmanager
-def raw_server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
+def raw_server(
+    *replies: bytes, closed: threading.Event | None = None
+) -> Iterator[tuple[str, list[bytes]]]:
     """Yield the address of a server that sends each reply to one request, and what it received.
 
-    It closes a connection after an empty reply.
+    It closes a connection after an empty reply, and then sets `closed`.
     """
     received: list[bytes] = []
     remaining = list(replies)
@@ -167,7 +169,13 @@ def raw_server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
                 if not reply or b"Connection: close" in reply:
                     return
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(socketserver.ThreadingTCPServer):
+        def shutdown_request(self, request: Any) -> None:
+            super().shutdown_request(request)
+            if closed is not None:
+                closed.set()
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_address[1]}", received
@@ -281,16 +289,16 @@ def test_a_stale_path_of_certificates_is_named_where_they_are_needed(
 
 
 def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
-    with raw_server(OK.replace(b"\r\n\r\n", b"\r\nX: Connection: close\r\n\r\n"), OK) as (
-        address,
-        received,
-    ):
+    first = OK.replace(b"\r\n\r\n", b"\r\nX: Connection: close\r\n\r\n")
+    closed = threading.Event()
+    with raw_server(first, OK, closed=closed) as (address, received):
 
         async def ask() -> None:
             client = HttpClient()
             for _ in range(2):
                 reply = await client.request("POST", f"http://{address}", {}, b"{}")
                 assert reply.content == b"ok"
+                await asyncio.to_thread(closed.wait)
             await client.close()
 
         asyncio.run(ask())
