@@ -144,7 +144,8 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
     ("command", "message"),
     [
         ("generate --tasks addition,logarithm", "unknown task 'logarithm'"),
-        ("generate --size 0", "at least 1"),
+        ("generate --size 0", "give 1 to 1,000,000,000"),
+        ("generate --size 999999999999", "give 1 to 1,000,000,000"),
         ("generate --size many", "--size"),
         ("generate --numbers '40 digits'", "between 3 and 17"),
         ("generate --split dev", "--split"),

@@ -87,7 +87,7 @@ def test_the_size_of_numbers_has_one_notation(text: str, expected: tuple[object,
 RELEASED = "not those of the released dataset .*choose another --name"
 ADD, COPY = {"tasks": ("addition",)}, {"tasks": ("copy",)}
 REFUSALS = [
-    ({"size": 0}, "at least 1"),
+    ({"size": 0}, "give 1 to"),
     ({"max_digits": 40}, "between 3 and 17"),
     ({"max_digits": 2}, "between 3 and 17"),
     ({"split": "dev"}, "test, val or train"),

@@ -159,6 +159,10 @@ def parse_numbers(text: str) -> SamplingSettings:
     return SamplingSettings(15 if digits is None else digits, bits, shift or 0, size)
 
 
+MAX_ITEMS_PER_TASK = 1_000_000_000
+"""The largest dataset, about 100 GB per task."""
+
+
 def check_settings(settings: DatasetSettings) -> None:
     """Raise BadInput for invalid settings."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", settings.name):
@@ -166,8 +170,10 @@ def check_settings(settings: DatasetSettings) -> None:
     parse_tasks(settings.tasks)
     if not settings.tasks:
         raise BadInput("no task given; choose from " + ", ".join(TASKS))
-    if settings.size < 1:
-        raise BadInput(f"--size {settings.size}: it must be at least 1 question per task")
+    if not 1 <= settings.size <= MAX_ITEMS_PER_TASK:
+        raise BadInput(
+            f"--size {settings.size}: give 1 to {MAX_ITEMS_PER_TASK:,} questions per task"
+        )
     if not 3 <= settings.max_digits <= 17:
         raise BadInput(f"--numbers: {settings.max_digits} digits; it must be between 3 and 17")
     if settings.max_bits is not None:
