@@ -135,7 +135,7 @@ def test_no_command_prints_the_escape_codes_of_a_run_folder(
     shown, failing = "", ("verify old",)
     for command in (
         "report old new --out report",
-        "compare old new",
+        "compare old new --partial",
         "show old",
         "verify old",
         "leaderboard old --out site",

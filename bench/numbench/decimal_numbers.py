@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-_SHORT = 10**4000
-"""Python refuses to convert integers of more than 4,300 digits to text, and back."""
+_SHORT = 10**640
+"""Python may refuse to convert longer integers to text: its limit is 640 digits or more."""
 
 _QUICK_DIGITS = 18
 """Integers up to this length need no Decimal."""

@@ -92,7 +92,8 @@ def test_a_perfect_network_is_trained_on_the_distribution(
     ]
     assert np.abs(shares[0] - shares[1]).sum() / 2 < 0.05
     # Nor has a small set of questions: here the hundred most frequent ones.
-    assert frequent(trained) <= 2 * frequent(full) + 0.005
+    # In a smaller sample, the same share is less certain and the most frequent ones more so.
+    assert frequent(trained) <= 2 * frequent(full.slice(0, len(trained))) + 0.005
 
 
 def difficulties(task: str, base: int, items: pa.Table) -> np.ndarray:

@@ -248,10 +248,10 @@ def test_a_report_shows_the_score_by_value_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["table_sum", "add_decimal"])
-def test_float_arithmetic_has_a_horizon(tmp_path: Path, task: str) -> None:
+@pytest.mark.parametrize(("task", "kind"), [("table_sum", "float64"), ("add_decimal", "float32")])
+def test_float_arithmetic_has_a_horizon(tmp_path: Path, task: str, kind: str) -> None:
     out = tmp_path / "run"
-    nb.measure_horizons("baseline/float32", tasks=[task], max_items=30, max_size=64, out=out)
+    nb.measure_horizons(f"baseline/{kind}", tasks=[task], max_items=30, max_size=64, out=out)
     horizon = nb.load_horizons(out)[task]
     assert (horizon.unit, horizon.items) == (TASKS[task].sizes.unit, 30)  # type: ignore[union-attr]
-    assert horizon.h50.value < 16
+    assert horizon.h50.value < 64

@@ -57,7 +57,7 @@ ECHO = ProviderPlugin(
             route="echo/last",
             input=1.0,
             output=2.0,
-            checked="2026-11-22",
+            date="2026-11-22",
             source="examples/numbench-example",
         ),
     ),
