@@ -99,14 +99,14 @@ def read_run(run: Path) -> Run | None:
 
 
 def read_runs(folder: Path) -> list[Run]:
-    """Return the complete runs in the order of the plan.
+    """Return the complete runs, kinds in the order of TITLES.
 
     Raises ValueError if they did not see equally many questions.
     """
     runs = [run for name in RUNS if (run := read_run(folder / "runs" / name)) is not None]
     if len({run.questions for run in runs}) > 1:
         raise ValueError(f"{folder}: the runs did not see equally many questions")
-    return runs
+    return sorted(runs, key=lambda run: (list(TITLES).index(run.kind), run.seed))
 
 
 def short_runs(folder: Path) -> list[Run]:
@@ -227,7 +227,12 @@ def exact_values(runs: Sequence[Run]) -> dict[str, str]:
         for kind in TITLES
         for name, measure in names.items()
     }
-    return {**values, "seen": f"{runs[0].questions:,}"}
+    learned = sum(run.exact("+") > 50 for run in of_kind(runs, "fone"))
+    return {
+        **values,
+        "seen": f"{runs[0].questions:,}",
+        "fone_learned": ("none", "one", "two", "three")[learned],
+    }
 
 
 def draw(files: dict[str, bytes], runs: Sequence[Run]) -> None:
