@@ -12,13 +12,19 @@ import pandas as pd
 
 import numbench as nb
 from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS
-from numbench.forensics.answers import AnswersByTask, numeric_answers, read_questions
+from numbench.forensics.answers import (
+    AnswersByTask,
+    numeric_answers,
+    read_questions,
+    sample_answers,
+)
 from numbench.forensics.calculator import CalculatorEvidence, calculator_evidence
-from numbench.forensics.computations import Question
-from numbench.forensics.findings import DISPLAY, RunFindings, find
+from numbench.forensics.computations import COMPUTATIONS, Question
+from numbench.forensics.findings import RunFindings, explain
 from numbench.published import published_means
 from numbench.scoring import ScoredItem
 from numbench.scoring.metrics import log_smape, round_significant
+from studies.forensics.choices import CHOICES, wrong_choices
 from studies.forensics.controls import exact_answers, float64_answers, plant_float64
 from studies.forensics.label_comparison import compare_with_labels, has_wrong_label, is_float64
 
@@ -48,7 +54,8 @@ def compute(runs: Sequence[Path]) -> Mapping[str, pd.DataFrame]:
     for run in scored:
         questions.update(read_questions(run, questions))
     answers = [numeric_answers(run, questions) for run in scored]
-    findings = [find(run, questions) for run in scored]
+    samples = [sample_answers(run, is_wrong=True) for run in scored]
+    findings = [explain(numeric_answers(run, questions), wrong_choices(run)) for run in samples]
     wrong = [question for question in questions.values() if has_wrong_label(question)]
     given = dict(zip(names, answers, strict=True))
     controls = {
@@ -184,6 +191,9 @@ def _tokens(name: str, run: nb.ScoredRun) -> dict[str, object]:
     }
 
 
+_DISPLAY = COMPUTATIONS | {known.name: known.display for known in CHOICES}
+
+
 def _computations(
     names: Sequence[str], findings: Sequence[RunFindings]
 ) -> Iterator[dict[str, object]]:
@@ -194,7 +204,7 @@ def _computations(
                 yield {
                     "config": name,
                     "task": count.task,
-                    "computation": DISPLAY[count.alternative],
+                    "computation": _DISPLAY[count.alternative],
                     "compared": count.decidable,
                     "equal": count.matches,
                     "expected": count.expected,

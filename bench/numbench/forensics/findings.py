@@ -8,6 +8,7 @@ from typing import NamedTuple
 from numbench.forensics.agreement import ANSWER_DIGITS, round_to
 from numbench.forensics.answers import (
     MAX_ANSWERS,
+    NUMERIC_TASKS,
     AnswersByTask,
     NumericAnswer,
     is_correct,
@@ -22,15 +23,11 @@ from numbench.forensics.chance import (
     WrongAnswers,
     count_matches,
 )
-from numbench.forensics.choices import CHOICES, wrong_choices
 from numbench.forensics.computations import COMPUTATIONS, Question
 from numbench.scoring import ScoredRun
 from numbench.stats.intervals import Interval
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
-
-DISPLAY = COMPUTATIONS | {known.name: known.display for known in CHOICES}
-"""Alternative → the same in words."""
 
 _VERDICTS = {
     "float64 arithmetic": "The answers show float64 arithmetic",
@@ -79,7 +76,7 @@ class RunFindings(NamedTuple):
         if not self.significant:
             return f"None of the other computations occurs more often than by chance among {wrong}."
         parts = "; ".join(
-            f"{TASKS[c.task].display}: {DISPLAY[c.alternative]} "
+            f"{TASKS[c.task].display}: {COMPUTATIONS[c.alternative]} "
             f"{'once' if c.matches == 1 else f'{c.matches} times'}, "
             f"{c.expected:{'.1f' if c.expected >= 0.1 else '.2g'}} expected"
             for c in self.significant
@@ -122,22 +119,23 @@ def find(run: ScoredRun, questions: dict[str, Question]) -> RunFindings:
 
     questions: those of the dataset that other runs have read, to which those of this run are added.
     """
+    run = run._replace(rows={t: rows for t, rows in run.rows.items() if t in NUMERIC_TASKS})
     wrong, every = sample_answers(run, is_wrong=True), sample_answers(run)
     for part in (wrong, every):
         questions.update(read_questions(part, questions))
     count = sum(not (row.sample or is_correct(row)) for rows in run.rows.values() for row in rows)
-    return explain(numeric_answers(wrong, questions), wrong_choices(wrong))._replace(
+    return explain(numeric_answers(wrong, questions))._replace(
         evidence=calculator_evidence(numeric_answers(every, questions)),
         drawn_from=count if count > sum(map(len, wrong.rows.values())) else 0,
     )
 
 
-def explain(run: AnswersByTask, choices: Sequence[WrongAnswers] = ()) -> RunFindings:
+def explain(run: AnswersByTask, others: Sequence[WrongAnswers] = ()) -> RunFindings:
     """Compare the wrong answers of a run with every alternative; without the evidence of float64.
 
-    choices: those to the comparison tasks, whose counts are corrected together with the others.
+    others: wrong answers that were compared elsewhere; all counts are corrected together.
     """
-    tasks = [*(_compare(task, answers) for task, answers in run.items()), *choices]
+    tasks = [*(_compare(task, answers) for task, answers in run.items()), *others]
     counts = [count for known in tasks for count in known.counts]
     adjusted = holm([count.p_value for count in counts])
     counts = [count._replace(adjusted=value) for count, value in zip(counts, adjusted, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numbench.forensics.findings import DISPLAY
+from numbench.forensics.computations import COMPUTATIONS
 from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
@@ -15,7 +15,7 @@ def _rows(data: ReportData) -> Iterator[Row]:
         for count in known.significant:
             low, high = (100 * bound for bound in count.share)
             cells: dict[str, Cell] = {
-                "computation": DISPLAY[count.alternative],
+                "computation": COMPUTATIONS[count.alternative],
                 "answers": count.matches,
                 "of": count.decidable,
                 "share": Estimate(100 * count.matches / count.decidable, low, high),
