@@ -198,45 +198,6 @@ def _print_result(recipe: Recipe, folder: Path) -> None:
 
 
 @app.command()
-def perplexity(
-    model: Annotated[
-        str, typer.Argument(metavar="CHECKPOINT", help="Folder or name of a checkpoint.")
-    ],
-    text: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="Folder of .parquet files (column text)."),
-    ],
-    tokens: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Use at most this many tokens. [default: all]"),
-    ] = None,
-) -> None:
-    """Measure how well a small model predicts the documents that are never trained on.
-
-    \b
-    Examples:
-      bittoken perplexity results/training/multi-bittoken/checkpoint data/fineweb
-      bittoken perplexity my-model data/fineweb --tokens 100000
-
-    Prints the perplexity of all tokens, and of the tokens that are neither a number nor a part of
-    one. A number token counts as one token, whatever its value. Encodings differ in their tokens,
-    so compare models by the second figure. Writes no files. Needs pip install 'numbench[local]'.
-    """
-    require_local_extra("bittoken perplexity", ("torch", "safetensors", "tokenizers"))
-    from bittoken.evaluation import text_perplexity
-
-    result = text_perplexity(model, text, tokens)
-    both, of_text = (
-        "unknown" if value is None else f"{value:,.4g}"
-        for value in (result.perplexity, result.text_perplexity)
-    )
-    print(
-        f"{model} on {text}: perplexity {both} over {result.tokens:,} tokens; "
-        f"{of_text} over the {result.text_tokens:,} that are not part of a number"
-    )
-
-
-@app.command()
 def convert(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Checkpoint of the paper's own code.")

@@ -1,4 +1,4 @@
-"""How well a network predicts: losses and scores during a training, and the perplexity of text.
+"""How well a network predicts during a training: losses and scores.
 
 The loss is the cross-entropy of the next token + 10 × the number loss, on answers only. Scores are
 teacher-forced: every token is predicted from the tokens of the correct answer before it. They
@@ -7,10 +7,8 @@ control the training; reported scores come from `numbench run`.
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from bittoken.checkpoint import TOKENIZER, checkpoint_folder, load_checkpoint
 from bittoken.encodings.base import FloatArray, NumberEncoding
 from bittoken.network import Network
 from bittoken.recipe import TEXT
-from bittoken.text import TextData
-from bittoken.tokens import MINUS, NUM, OPERATOR_TOKENS, POINT, Samples, Vocabulary, answer_text
-from numbench.errors import BadInput, NumbenchError
+from bittoken.tokens import NUM, OPERATOR_TOKENS, Samples, Vocabulary, answer_text
 from numbench.scoring.metrics import log_smape, round_significant
 from numbench.tasks import TASKS
 
@@ -140,64 +135,3 @@ def _number(tokens: np.ndarray, values: FloatArray, vocabulary: Vocabulary) -> D
     numbers = values[tokens == vocabulary.number_id].tolist()
     text = answer_text(tokens.tolist(), numbers, vocabulary)
     return round_significant(Decimal(text)) if _DECIMAL.fullmatch(text) else None
-
-
-class Perplexity(NamedTuple):
-    """exp of the mean negative log-probability, or None if there is no predicted token.
-
-    perplexity: over all predicted tokens. text_perplexity: over those that are neither a number nor
-    part of one. A [NUM] token counts as one token, whatever its value.
-    """
-
-    perplexity: float | None
-    tokens: int
-    text_perplexity: float | None
-    text_tokens: int
-
-
-def text_perplexity(name: str | Path, text: Path, max_tokens: int | None = None) -> Perplexity:
-    """Return the perplexity of a checkpoint on the validation documents in `text`.
-
-    name: as for `load_checkpoint`. max_tokens: end after this number of tokens. Computed in
-    float32, on the GPU if there is one.
-
-    Raises BadInput if the checkpoint has no text vocabulary or `text` has no validation
-    documents; NumbenchError if an output of the network is not finite.
-    """
-    loaded = load_checkpoint(name)
-    vocabulary, context = loaded.vocabulary, loaded.network.config.context
-    if len(vocabulary) == len(vocabulary.base_tokens):
-        raise BadInput(
-            f"{name} has no text vocabulary: it was trained on numbers only; use a checkpoint "
-            'whose recipe has the task "text"'
-        )
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    network = loaded.network.to(device)
-    of_numbers = [
-        token_id
-        for token, token_id in vocabulary.ids.items()
-        if token in (NUM, MINUS, POINT) or token.isdecimal()
-    ]
-    loss, tokens = np.zeros(2), np.zeros(2, np.int64)
-    data = TextData(text, checkpoint_folder(name) / TOKENIZER, vocabulary, context)
-    for samples in data.single_pass("val"):
-        with torch.no_grad():
-            predictions = predict(network, samples, device)
-        losses = functional.cross_entropy(predictions.logits, predictions.tokens, reduction="none")
-        nats = losses.double().cpu().numpy()
-        if not np.isfinite(nats).all():
-            raise NumbenchError(f"{name}: its outputs are not finite: its training has failed")
-        if max_tokens is not None:
-            nats = nats[: max_tokens - int(tokens[0])]
-        is_text = ~np.isin(predictions.tokens.cpu().numpy()[: len(nats)], of_numbers)
-        loss += nats.sum(), nats[is_text].sum()
-        tokens += len(nats), int(is_text.sum())
-        if tokens[0] == max_tokens:
-            break
-    if not tokens[0]:
-        raise BadInput(f"{text} contains too little text: no val document (one in 100 is val)")
-    of_all, of_text = (
-        math.exp(min(total / count, 700.0)) if count else None
-        for total, count in zip(loss.tolist(), tokens.tolist(), strict=True)
-    )
-    return Perplexity(of_all, int(tokens[0]), of_text, int(tokens[1]))

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from tokenizers import Tokenizer, pre_tokenizers
 
 from bittoken.recipe import TEXT
-from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Samples, Vocabulary, pack
+from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Vocabulary
 from numbench.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json, write_atomically
@@ -42,7 +42,7 @@ _MAX_DIGITS = 15
 
 _NUMBER = re.compile(f"({NUMBER_PATTERN})")
 _DIGITS = frozenset("0123456789")
-_DOCUMENTS_PER_BATCH, _WINDOWS_PER_BATCH = 32, 8
+_DOCUMENTS_PER_BATCH = 32
 _MAX_PIECES_WITHOUT_TEXT = 100
 
 
@@ -159,13 +159,6 @@ class TextData:
                     f"in {HOLDOUT} is val)"
                 )
         return windows
-
-    def single_pass(self, split: Split) -> Iterator[Samples]:
-        """Yield all windows of a split, a few at a time."""
-        documents = (text for piece in self._pieces for text in read_documents(piece, split))
-        windows = self._windows(documents)
-        while some := list(islice(windows, _WINDOWS_PER_BATCH)):
-            yield pack(some, self._vocabulary)
 
     def _windows(self, documents: Iterable[str]) -> Iterator[Sample]:
         remaining, number_id = iter(documents), self._vocabulary.number_id

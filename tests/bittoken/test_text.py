@@ -1,28 +1,21 @@
-"""Text next to numbers: documents, vocabulary, tokens, windows and perplexity."""
+"""Text next to numbers: documents, vocabulary, tokens and windows."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from bittoken.checkpoint import save_checkpoint
-from bittoken.evaluation import text_perplexity
 from bittoken.text import TextData, make_tokenizer, read_documents, split_of, text_pieces
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench.decimal_numbers import format_decimal, parse_decimal
-from numbench.errors import BadInput, NumbenchError
-from tests.bittoken import small
+from numbench.errors import BadInput
 
 CONTEXT = 12
 NUMBERS = {"<|num|>", "-", ".", *"0123456789"}
@@ -156,16 +149,6 @@ def test_windows_overlap_by_one_token_and_predict_each_token_once(folder: Path) 
     assert found > 5
 
 
-def test_every_token_is_predicted_once(folder: Path) -> None:
-    data, expected = text_data(folder), {"train": 0, "val": 0}
-    for text, encoded in zip(documents(600), data.encode(documents(600)), strict=True):
-        expected[split_of(text)] += len(encoded.tokens) - 1
-    assert expected["train"] > 10 * expected["val"] > 0
-    for split, count in expected.items():
-        batches = data.single_pass(split)  # type: ignore[arg-type]
-        assert sum(int(samples.is_target.sum()) for samples in batches) == count
-
-
 def test_drawn_windows_depend_on_seed_split_and_number_alone(folder: Path) -> None:
     cases = [("train", 3, 0), ("train", 3, 0), ("train", 4, 0), ("train", 3, 1), ("val", 3, 0)]
     first, again, *others = (
@@ -176,61 +159,8 @@ def test_drawn_windows_depend_on_seed_split_and_number_alone(folder: Path) -> No
     assert not any(a[:9] == b[:9] for a, b in pairwise([first, *others]))
 
 
-def saved(folder: Path, out: Path, encoding: str, text: bool = True) -> Path:
-    """Save a checkpoint with random weights."""
-    words = vocabulary(folder, encoding) if text else Vocabulary(encoding)
-    network = small.network(encoding, vocabulary=len(words), context=CONTEXT)
-    save_checkpoint(out, network, {}, folder / "tokenizer.json" if text else None)
-    return out
-
-
-@pytest.mark.parametrize("encoding", ["fone", "digit"])
-def test_perplexity_is_that_of_separate_windows(
-    folder: Path, tmp_path: Path, encoding: str,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    words = vocabulary(folder, encoding)
-    network = small.network(encoding, vocabulary=len(words), context=CONTEXT)
-    nats, is_text = [], []
-    for samples in text_data(folder, encoding).single_pass("val"):
-        for row, length in enumerate(samples.lengths.tolist()):
-            alone = small.take(samples, [row])
-            with torch.no_grad():
-                (states,) = small.hidden(network, alone)
-                log_probabilities = network.logits(states).double().log_softmax(-1)
-            following = alone.tokens[0, 1:length]
-            nats += (-log_probabilities[np.arange(length - 1), following]).tolist()
-            is_text += [words.tokens[token] not in NUMBERS for token in following]
-    result = text_perplexity(saved(folder, tmp_path / "m", encoding), folder / "text")
-    assert result.perplexity == pytest.approx(math.exp(np.mean(nats)), rel=1e-5)
-    of_text = math.exp(np.mean(np.array(nats)[is_text]))
-    assert result.text_perplexity == pytest.approx(of_text, rel=1e-5)
-    assert (result.tokens, result.text_tokens) == (len(nats), sum(is_text))
-    assert len(nats) > sum(is_text) > 50
-    few = text_perplexity(tmp_path / "m", folder / "text", 30)
-    assert few.perplexity == pytest.approx(math.exp(np.mean(nats[:30])), rel=1e-5)
-    command = ("perplexity", str(tmp_path / "m"), str(folder / "text"))
-    assert small.call(monkeypatch, *command, "--tokens", "30") == 0
-    assert f"perplexity {few.perplexity:,.4g} over 30 tokens" in capsys.readouterr().out
-    assert small.call(monkeypatch, *command) == 0
-    assert (
-        f"perplexity {result.perplexity:,.4g} over {result.tokens:,} tokens; "
-        f"{result.text_perplexity:,.4g} over the {result.text_tokens:,} that"
-    ) in capsys.readouterr().out
-
-
-def test_perplexity_without_a_usable_model_is_an_error(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="has no text vocabulary"):
-        text_perplexity(saved(folder, tmp_path / "m", "digit", text=False), folder / "text")
+def test_too_little_text_is_reported(folder: Path, tmp_path: Path) -> None:
     parquet(tmp_path / "few" / "a.parquet", [t for t in documents(99) if split_of(t) == "train"])
-    with pytest.raises(BadInput, match="too little text: no val document"):
-        text_perplexity(saved(folder, tmp_path / "text", "digit"), tmp_path / "few")
     data = TextData(tmp_path / "few", folder / "tokenizer.json", vocabulary(folder), CONTEXT)
     with pytest.raises(BadInput, match="too little text: no val document"):
         data.draw("val", 0, 10)
-    network = small.network(vocabulary=len(vocabulary(folder)), context=CONTEXT)
-    with torch.no_grad():
-        network.lm_head.weight[3] = math.nan
-    save_checkpoint(tmp_path / "nan", network, {}, folder / "tokenizer.json")
-    with pytest.raises(NumbenchError, match=re.escape("not finite")):
-        text_perplexity(tmp_path / "nan", folder / "text")
