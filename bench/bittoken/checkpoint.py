@@ -130,8 +130,8 @@ def load_checkpoint(name: str | Path) -> Checkpoint:
     header = read_json(folder / CONFIG, dict[str, Any])
     if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
         raise BadInput(
-            f"{folder / CONFIG}: not a checkpoint of this version of bittoken; `bittoken convert` "
-            "converts one of the paper's own code"
+            f"{folder / CONFIG}: not a checkpoint of this version of bittoken; "
+            "studies/paper_checkpoint.py converts one of the paper's own code"
         )
     config = read_json(folder / CONFIG, _Config)
     files = {name: folder / name for name in (WEIGHTS, TOKENIZER) if name in config.sha256}

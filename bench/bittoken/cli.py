@@ -37,6 +37,11 @@ def main() -> NoReturn:
     run_app(app, "bittoken")
 
 
+@app.callback()
+def _commands() -> None:
+    """Keep `train` a command by name; typer omits the name of a single command."""
+
+
 @app.command()
 def train(
     recipe: Annotated[
@@ -195,34 +200,3 @@ def _print_result(recipe: Recipe, folder: Path) -> None:
     if bits is not None:
         print(f"its questions: numbench generate --name {dataset} --numbers '{bits} bits' {tasks}")
     print(f"to evaluate it: numbench run --model checkpoint/{path} --dataset {dataset} {tasks}")
-
-
-@app.command()
-def convert(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Checkpoint of the paper's own code.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")],
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding it was trained with.")],
-    tokenizer: Annotated[Path, typer.Option(metavar="FILE", help="Its tokenizer.json.")],
-    combination: Annotated[
-        str, typer.Option(metavar="NAME", help="How numbers enter the network.")
-    ] = "zero-pad",
-    head: Annotated[str, typer.Option(metavar="NAME", help="Its number head.")] = "linear",
-) -> None:
-    """Convert a checkpoint of the paper's own training code.
-
-    \b
-    Example:
-      bittoken convert run7/checkpoint --encoding bittoken --tokenizer run7/tokenizer.json --out m7
-
-    Needs pip install 'numbench[local]'.
-    """
-    require_local_extra("bittoken convert", ("torch", "safetensors"))
-    from bittoken.study_checkpoint import convert_checkpoint
-
-    convert_checkpoint(
-        folder, out, encoding=encoding, tokenizer=tokenizer, combination=combination, head=head
-    )
-    print(out)
-    print_to_stderr(f"next: numbench run --model checkpoint/{out}")

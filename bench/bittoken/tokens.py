@@ -143,24 +143,16 @@ class Vocabulary:
         return re.compile("|".join([r"<\|\w+\|>", *tokens, "."]), re.DOTALL)
 
 
-class AddedToken(Struct, frozen=True):
-    """A token that is not part of the model of a tokenizer."""
-
-    content: str
-    id: int
-
-
 class TokenizerModel(Struct, frozen=True):
-    """The ids of the other tokens."""
+    """The ids of the tokens."""
 
     vocab: dict[str, int]
 
 
 class TokenizerFile(Struct, frozen=True):
-    """The parts of a Hugging Face `tokenizer.json` that define token ids."""
+    """The part of a Hugging Face `tokenizer.json` that defines token ids."""
 
     model: TokenizerModel
-    added_tokens: list[AddedToken] = []
 
 
 def read_text_tokens(path: Path) -> list[str]:

@@ -122,7 +122,7 @@ def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 3}, "not a checkpoint of this version of bittoken; `bittoken convert`"),
+        ({"version": 3}, "not a checkpoint of this version of bittoken; studies/paper"),
         ({"surprise": 1}, "unknown field surprise"),
         ({"model__head": "deep"}, "unknown value .deep."),
         ({"model__encoding": "roman"}, "unknown encoding 'roman'"),

@@ -1,7 +1,7 @@
 """Base 10: sign, exponent and 17 significand digits, one-hot (paper, "Ablations").
 
-The paper's own code differs: `StudyBase10`, only for checkpoints that `bittoken convert` has
-written.
+The paper's own code differs: `StudyBase10`, only for checkpoints that
+`studies.paper_checkpoint` wrote.
 """
 
 from __future__ import annotations

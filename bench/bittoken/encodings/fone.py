@@ -1,7 +1,7 @@
 """FoNE: the decimal digits of |x| as points on circles (paper, "Comparing BitTokens …").
 
 The paper's own code differs, and its networks expect vectors with the rounding errors of float64
-arithmetic: `StudyFoNE`, only for checkpoints that `bittoken convert` has written.
+arithmetic: `StudyFoNE`, only for checkpoints that `studies.paper_checkpoint` wrote.
 """
 
 from __future__ import annotations

@@ -17,14 +17,13 @@ from tokenizers import Tokenizer
 from typer.testing import CliRunner
 
 from bittoken.checkpoint import load_checkpoint
-from bittoken.cli import app
 from bittoken.network import ModelConfig
-from bittoken.study_checkpoint import _read_vocabulary, convert_checkpoint
 from bittoken.tokens import EOS, NUM, answer_json, encode_questions
 from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import Question, load_prompt_set
+from studies.paper_checkpoint import _read_vocabulary, app, convert_checkpoint
 from tests.bittoken import small, study_files
 
 TOLERANCE = 1e-4
@@ -183,7 +182,7 @@ def test_the_command_converts_and_names_the_next_step(tmp_path: Path) -> None:
     study, out = tmp_path / "study", tmp_path / "native"
     study_files.write_checkpoint(study)
     arguments = ["--encoding", "bittoken", "--tokenizer", f"{study}/tokenizer.json"]
-    result = CliRunner().invoke(app, ["convert", str(study), "--out", str(out), *arguments])
+    result = CliRunner().invoke(app, [str(study), "--out", str(out), *arguments])
     assert result.exit_code == 0, result.output
     assert f"next: numbench run --model checkpoint/{out}" in result.output
     config = load_checkpoint(out).network.config

@@ -1,4 +1,6 @@
-"""Conversion of checkpoints of the paper's own code to the format of this package.
+"""Convert a checkpoint of the paper's own code to the format of `bittoken`:
+
+    python -m studies.paper_checkpoint FOLDER --encoding bittoken --tokenizer FILE --out CONVERTED
 
 Such a checkpoint is a folder with GPT-2's `config.json` and `model.safetensors`. It lacks the
 number encoding, its combination with the embedding, and the number head, so the user names them.
@@ -10,10 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import msgspec
 import torch
+import typer
 from msgspec import Struct
 
 from bittoken.checkpoint import (
@@ -36,9 +39,11 @@ from bittoken.tokens import (
     MINUS,
     NUM,
     POINT,
-    TokenizerFile,
+    TokenizerModel,
     Vocabulary,
 )
+from numbench.cli import run_app
+from numbench.cli.options import print_to_stderr
 from numbench.errors import BadInput
 from numbench.jsonl import read_json
 
@@ -77,6 +82,20 @@ _RENAMED = {
     f"{_NUMBER}num_head.bias": f"{_NUMBER}num_head.0.bias",
 }
 """Prefixes of names that differ from those of `Network`."""
+
+
+class _AddedToken(Struct, frozen=True):
+    """A token that is not part of the model of a tokenizer."""
+
+    content: str
+    id: int
+
+
+class _Tokenizer(Struct, frozen=True):
+    """The parts of a `tokenizer.json` that define token ids."""
+
+    model: TokenizerModel
+    added_tokens: list[_AddedToken] = []
 
 
 class _StudyConfig(Struct, frozen=True, kw_only=True):
@@ -199,7 +218,7 @@ def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
 
     Raises BadInput if one that questions or answers need is missing, or an id is out of range.
     """
-    file = read_json(path, TokenizerFile)
+    file = read_json(path, _Tokenizer)
     ids = {token.replace("Ġ", " "): token_id for token, token_id in file.model.vocab.items()}
     ids |= {token.content: token.id for token in file.added_tokens}
     tokens = [""] * config.vocabulary
@@ -225,3 +244,31 @@ def _read_vocabulary(path: Path, config: ModelConfig) -> Vocabulary:
                 f"{path}: no token for {text!r}; use the tokenizer.json of this checkpoint"
             ) from None
     return vocabulary
+
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+
+@app.command()
+def convert(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Checkpoint of the paper's own code.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write.")],
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding it was trained with.")],
+    tokenizer: Annotated[Path, typer.Option(metavar="FILE", help="Its tokenizer.json.")],
+    combination: Annotated[
+        str, typer.Option(metavar="NAME", help="How numbers enter the network.")
+    ] = "zero-pad",
+    head: Annotated[str, typer.Option(metavar="NAME", help="Its number head.")] = "linear",
+) -> None:
+    """Convert a checkpoint of the paper's own training code."""
+    convert_checkpoint(
+        folder, out, encoding=encoding, tokenizer=tokenizer, combination=combination, head=head
+    )
+    print(out)
+    print_to_stderr(f"next: numbench run --model checkpoint/{out}")
+
+
+if __name__ == "__main__":
+    run_app(app, "studies.paper_checkpoint")
