@@ -8,13 +8,10 @@ from types import ModuleType
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import Dataset, open_dataset
-from numbench.ecosystem.exported_items import yaml_string
 from numbench.ecosystem.huggingface import export_huggingface
 from numbench.errors import BadInput
 from numbench.records import Item
@@ -57,7 +54,6 @@ def test_the_paper_s_questions_are_exported_without_sampling_parameters(tmp_path
         assert msgspec.convert(rows, list[Item]) == items
     card = (tmp_path / "README.md").read_text()
     assert "Copyright (c) 2026 Linus Kreitner" in (tmp_path / "NOTICE").read_text()
-    assert "4,500" in (tmp_path / "eval.yaml").read_text()
     assert "the paper's own" in card and "None" not in card
 
 
@@ -89,29 +85,6 @@ def test_all_kinds_of_datasets_are_exported(
     assert description in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     rows = pq.read_table(tmp_path / "out" / task / f"{task}.parquet").to_pylist()
     assert msgspec.convert(rows, list[Item]) == source.by_task[task]
-
-
-def test_every_task_of_the_card_is_registered_in_eval_yaml(folder: Path) -> None:
-    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
-    benchmark = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))
-    card = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
-    assert set(benchmark) == {"name", "description", "evaluation_framework", "tasks"}
-    assert benchmark["name"] == "numbench v1"
-    assert open_dataset("v1").manifest.sha256 in benchmark["description"]
-    assert benchmark["tasks"] == [
-        {"id": config["config_name"], "config": config["config_name"], "split": data["split"]}
-        for config in card["configs"]
-        for data in config["data_files"]
-    ]
-    assert len(benchmark["tasks"]) == 9
-
-
-@pytest.mark.parametrize("split", ["train", "val"])
-def test_only_a_test_split_is_a_benchmark(split: str, tmp_path: Path) -> None:
-    source = small_dataset(tmp_path / "small", split=split)
-    files = export_huggingface(source, tmp_path / "out")
-    assert not (tmp_path / "out" / "eval.yaml").exists()
-    assert tmp_path / "out" / "eval.yaml" not in files
 
 
 def small_dataset(folder: Path, **settings: object) -> Dataset:
@@ -147,10 +120,3 @@ def test_foreign_readme_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="choose another --out"):
         export_huggingface(open_dataset("v1"), tmp_path)
     assert (tmp_path / "README.md").read_text() == "# My project\n"
-
-
-@given(st.text())
-def test_a_yaml_parser_reads_every_text(text: str) -> None:
-    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
-    read = yaml.safe_load(f"- notes: {yaml_string(text)}\n")[0]["notes"]
-    assert read == "".join(c if c.isprintable() else "?" for c in text)

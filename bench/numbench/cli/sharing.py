@@ -25,7 +25,7 @@ def export(
         ExportTarget,
         typer.Option(
             help="inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness "
-            "tasks. huggingface: a dataset as Hugging Face dataset and benchmark."
+            "tasks. huggingface: a dataset as Hugging Face dataset."
         ),
     ],
     out: Out,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,7 +79,7 @@ def copy_notice(source: Dataset, out: Path) -> list[Path]:
 
 
 def render_template(template: str, /, **values: object) -> str:
-    """Return a template of this folder with its values; its filter `yaml` writes a text as YAML."""
+    """Return a template of this folder with its values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -88,17 +87,7 @@ def render_template(template: str, /, **values: object) -> str:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    environment.filters["yaml"] = yaml_string
     return environment.get_template(template).render(values)
-
-
-def yaml_string(text: str) -> str:
-    """Return text as a YAML scalar in double quotes, with `?` for unprintable characters.
-
-    JSON strings are YAML strings, except for characters that YAML excludes.
-    """
-    printable = "".join(character if character.isprintable() else "?" for character in text)
-    return json.dumps(printable, ensure_ascii=False)
 
 
 def require_extra(module: str, extra: str) -> None:

@@ -1,8 +1,4 @@
-"""Datasets for the Hugging Face hub.
-
-A dataset becomes a folder for `datasets.load_dataset`; one of the test split is also registered as
-a benchmark, by the file `eval.yaml`.
-"""
+"""Datasets for the Hugging Face hub: folders for `datasets.load_dataset`."""
 
 from __future__ import annotations
 
@@ -31,9 +27,7 @@ _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M
 
 
 def export_huggingface(source: Dataset, out: Path) -> list[Path]:
-    """Write each task as Parquet, the dataset card and `eval.yaml`; return the files.
-
-    Only a dataset of the test split has an `eval.yaml`: others are no benchmarks.
+    """Write each task as Parquet, and the dataset card; return the files.
 
     Raises BadInput if a dataset file does not match its manifest, or if `out` contains the
     README.md of something else.
@@ -60,17 +54,6 @@ def export_huggingface(source: Dataset, out: Path) -> list[Path]:
     )
     jsonl.write_atomically(card, text.encode())
     written = [card, *(out / name for names in files.values() for name in names)]
-    if manifest.split == "test":
-        description = (
-            f"Arithmetic questions with exact answers: {total:,} items, {len(files)} tasks. "
-            f"A score is the mean of a task in percent: {_metric(source)}. "
-            f"SHA-256 of the data: {manifest.sha256}"
-        )
-        text = render_template(
-            "eval.yaml.j2", name=source.name, description=description, tasks=source.tasks
-        )
-        jsonl.write_atomically(out / "eval.yaml", text.encode())
-        written.append(out / "eval.yaml")
     return [*written, *copy_notice(source, out)]
 
 
