@@ -24,7 +24,7 @@ from numbench.horizon.goodness_of_fit import (
     isotonic_crossing,
     isotonic_rates,
 )
-from numbench.horizon.psychometric import Estimate, Posterior
+from numbench.horizon.psychometric import LOG2_HORIZONS, Estimate, Posterior
 from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
 from numbench.published import published_means
 from numbench.scoring import score_run
@@ -254,6 +254,13 @@ def fit_text(cells: list[Cell]) -> str:
     return f"The logistic curve fits in {fitting} of {len(cells)} cases: {', '.join(parts)}."
 
 
+def mean_slope(posterior: Posterior) -> float:
+    """Return the slope with the posterior mean of log β."""
+    slopes = np.log2(posterior.grid.slopes)
+    shape = (len(LOG2_HORIZONS), len(slopes), -1)
+    return float(2 ** (posterior._weights.reshape(shape).sum(axis=(0, 2)) @ slopes))
+
+
 def csv_frame(cells: list[Cell]) -> pd.DataFrame:
     """Return all numbers of the tables, unrounded sizes included; sizes are digits."""
     return pd.DataFrame(
@@ -263,7 +270,7 @@ def csv_frame(cells: list[Cell]) -> pd.DataFrame:
             "questions": cell.questions,
             **dict(zip(("h50", "h50_low", "h50_high"), np.round(cell.h50, 3), strict=True)),
             "h90": round(cell.posterior.horizon(0.9).value, 3),
-            "slope": round(cell.posterior.curve().slope, 3),
+            "slope": round(mean_slope(cell.posterior), 3),
             "fit_p": round(cell.p_value, 3),
             "isotonic_h50": None if cell.isotonic is None else round(cell.isotonic, 3),
             "replay_questions": round(cell.median_replay[0], 3),

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from numbench.horizon.estimate import SizeOutcome
-from numbench.horizon.psychometric import Curve
+from numbench.horizon.psychometric import Floats, probabilities
+
+
+class Curve(NamedTuple):
+    """The parameters of a curve without guessing. horizon: h50. slope: β. lapse: λ."""
+
+    horizon: float
+    slope: float
+    lapse: float
+
+    def probability(self, sizes: Floats) -> Floats:
+        """Return the probability of a right answer at each size, if the model never guesses."""
+        horizon, slope, lapse = (np.asarray(x, np.float64) for x in self)
+        return probabilities(np.log(horizon), slope, lapse, np.log(sizes))
 
 
 def invented_outcomes(

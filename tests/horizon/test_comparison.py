@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from numbench.horizon.estimate import TaskHorizon, compare_horizons, estimate_horizon
-from numbench.horizon.psychometric import LOG2_HORIZONS, Curve
+from numbench.horizon.psychometric import LOG2_HORIZONS
 from numbench.tasks import SCALED_TASKS
-from tests.horizon.outcomes import invented_outcomes
+from tests.horizon.outcomes import Curve, invented_outcomes
 
 
 def horizon_at(h50: float, seed: int = 1, largest: int | None = None) -> TaskHorizon:

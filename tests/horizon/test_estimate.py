@@ -11,10 +11,10 @@ from scipy.special import expit, logit
 
 from numbench.horizon.estimate import SizeOutcome, estimate_horizon, tokens_at
 from numbench.horizon.goodness_of_fit import SizeCount
-from numbench.horizon.psychometric import Curve, Estimate
+from numbench.horizon.psychometric import Estimate
 from numbench.horizon.sizes import task_sizes
 from numbench.tasks import SCALED_TASKS
-from tests.horizon.outcomes import invented_outcomes
+from tests.horizon.outcomes import Curve, invented_outcomes
 
 COPY = SCALED_TASKS["copy"]
 LONG_COMPARISON = SCALED_TASKS["long_comparison"]

@@ -9,9 +9,9 @@ from benchmarks.horizon_coverage import Condition, coverage, logistic
 from benchmarks.horizon_simulation import Tokens, simulate
 from numbench.horizon import Limits
 from numbench.horizon.adaptive import AdaptiveDesign
-from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
 from numbench.tasks import SCALED_TASKS
+from tests.horizon.outcomes import Curve
 
 SIZES = task_sizes(SCALED_TASKS["long_addition"])
 SIZE_ARRAY = np.array(SIZES, np.float64)

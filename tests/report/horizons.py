@@ -12,12 +12,12 @@ import numpy as np
 from numbench.horizon import DESIGN_VERSION
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
-from numbench.horizon.psychometric import Curve
 from numbench.horizon.sizes import task_sizes
 from numbench.journal import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.tasks import SCALED_TASKS, TASKS
+from tests.horizon.outcomes import Curve
 from tests.horizon.scripted_model import answer_text
 
 H50 = {

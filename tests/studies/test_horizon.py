@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from numbench.horizon.psychometric import Curve, Estimate
+from numbench.horizon.psychometric import Estimate
 from studies.horizon.__main__ import (
     SIZES,
     includes,
@@ -17,6 +17,7 @@ from studies.horizon.__main__ import (
     read_responses,
     render,
 )
+from tests.horizon.outcomes import Curve
 
 
 def test_digits_are_counted_from_the_first_to_the_last_nonzero_one() -> None:

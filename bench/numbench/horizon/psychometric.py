@@ -90,19 +90,6 @@ class Estimate(NamedTuple):
     high: float
 
 
-class Curve(NamedTuple):
-    """The parameters of a curve without guessing. horizon: h50. slope: β. lapse: λ."""
-
-    horizon: float
-    slope: float
-    lapse: float
-
-    def probability(self, sizes: Floats) -> Floats:
-        """Return the probability of a right answer at each size, if the model never guesses."""
-        horizon, slope, lapse = (np.asarray(x, np.float64) for x in self)
-        return probabilities(np.log(horizon), slope, lapse, np.log(sizes))
-
-
 def probabilities(log_horizon: Floats, slope: Floats, lapse: Floats, log_size: Floats) -> Floats:
     """Return p without guessing for arrays of parameters and ln sizes, which are broadcast."""
     at_horizon = 0.5 / (1 - lapse)
@@ -245,17 +232,6 @@ class Posterior:
     def probability_beyond(self, size: float) -> float:
         """Return the posterior probability that h50 is above a size."""
         return float(self.horizon_weights()[np.log2(size) < LOG2_HORIZONS].sum())
-
-    def curve(self) -> Curve:
-        """Return the curve with the posterior means of log h50, log β and λ."""
-        horizons, slopes, lapses = (
-            axis.ravel()
-            for axis in np.meshgrid(
-                LOG2_HORIZONS, np.log2(self.grid.slopes), self.grid.lapses, indexing="ij"
-            )
-        )
-        w = self._weights.ravel()
-        return Curve(float(2 ** (w @ horizons)), float(2 ** (w @ slopes)), float(w @ lapses))
 
     def sample_predictions(self, count: int) -> Floats:
         """Return p at each size for `count` draws from the posterior, shape (count, sizes)."""
