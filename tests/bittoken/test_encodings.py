@@ -94,33 +94,6 @@ def test_nan_is_encoded_or_rejected(encoding: NumberEncoding) -> None:
         assert np.isnan(encoding.decode(codes)).tolist() == [False, True]
 
 
-@pytest.mark.parametrize("name", ["bittoken", "bittoken-no-reciprocal"])
-def test_bittokens_are_the_bits_of_a_float64_and_of_its_reciprocal(name: str) -> None:
-    values = not_nan()
-    with np.errstate(divide="ignore", over="ignore"):
-        parts = [values, 1 / values] if name == "bittoken" else [values]
-    bits = [np.unpackbits(part.astype(">f8")[:, None].view(np.uint8), axis=1) for part in parts]
-    expected = np.concatenate(bits, axis=1).astype(np.float32) * 2 - 1
-    encoding = ENCODINGS[name]
-    assert np.array_equal(vector(encoding, values), expected)
-    codes = encoding.predict(torch.from_numpy(expected[:, :64]))
-    assert encoding.decode(codes.numpy()).tobytes() == values.tobytes()
-
-
-def test_vectors_of_fone_are_the_nearest_float32() -> None:
-    values = decimals(20)
-    vectors = vector(FONE, values).reshape(-1, 49, 2)
-    with mpmath.workdps(60):
-        for row, points in zip(FONE.encode(values).tolist(), vectors, strict=True):
-            text = "".join(map(str, row))
-            for position, point in enumerate(points):
-                angle = 2 * mpmath.pi * mpmath.mpf(f"0.{text[position:]}")
-                exact = (mpmath.cos(angle), mpmath.sin(angle))
-                for actual, value in zip(point, exact, strict=True):
-                    half_spacing = float(np.spacing(np.abs(actual))) / 2
-                    assert abs(mpmath.mpf(float(actual)) - value) <= half_spacing + 7e-12
-
-
 def test_digits_of_fone_are_rounded_half_to_even_and_predicted_by_the_nearest_point() -> None:
     tiny = [1.5e-32, 2.5e-32, 5e-33, 5.1e-33, 0.1]
     endings = ["2", "2", "0", "1", "1" + "0" * 31]

@@ -83,32 +83,6 @@ def test_malformed_responses_are_stored_verbatim(tmp_path: Path) -> None:
     assert [response.extra for response in responses] == extra
 
 
-def test_an_incomplete_response_with_the_tokens_of_an_output_limit_is_truncated(
-    tmp_path: Path,
-) -> None:
-    begun = "Let me compute 1.5 + 2"
-    truncated = [(begun, 4096), (begun, 8000), (begun, 65522), (begun, 65535), ("", 4096)]
-    complete = [(begun, 4097), (begun, 4080), (f"{begun} {{}} ", 4096), ("", 30)]
-    texts = [text for text, _ in truncated + complete]
-    cells = [{"usage.completion_tokens": str(tokens)} for _, tokens in truncated + complete]
-    folder, _ = _imported_responses(tmp_path, texts, cells)
-    statuses = [row.score.status for row in score_run(folder).rows["addition"][:9]]
-    assert statuses == ["truncated"] * 5 + ["unparseable"] * 3 + ["empty"]
-
-
-def test_a_reply_without_usage_is_a_failed_request_unless_it_has_part_of_an_answer(
-    tmp_path: Path,
-) -> None:
-    failed = ["", " ", "{", '{"', '{"ans', '{"answer":', '{"answer": [']
-    answered = ['{"answer": 3.', "3", '{"answer": ""}', "no"]
-    texts = failed + answered
-    folder, responses = _imported_responses(tmp_path, texts, [{"tokens": "-1"}] * len(texts))
-    assert [response.error is not None for response in responses] == [True] * 7 + [False] * 4
-    exact, paper = (summarize(score_run(folder, p))["addition"] for p in ("exact", "paper"))
-    # The paper counted failed requests, and those without a row, as incorrect.
-    assert (exact.statuses["error"], exact.counted, paper.counted) == (7, 4, 500)
-
-
 GEMINI = "usage.usage_metadata."
 LIMIT = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
 
