@@ -9,7 +9,7 @@ from pathlib import Path
 from numbench import jsonl
 from numbench.dataset.store import MANIFEST, Dataset
 from numbench.errors import BadInput
-from numbench.records import Answer, FileEntry, Item, Score
+from numbench.records import FileEntry, Item, Score
 from numbench.scoring import has_requested_format, headline_score
 from numbench.tasks.prompts import load_prompt_set
 
@@ -39,11 +39,6 @@ def metric_values(item: Item, score: Score, allows_working: bool = False) -> dic
 def system_prompt(task: str) -> str:
     """Return the system prompt of a task in the set `paper`."""
     return load_prompt_set().system_prompt(task) or ""
-
-
-def answer_text(answer: Answer) -> str:
-    """Return an answer as text with every digit; a list as `[1.5, 2]`."""
-    return answer if isinstance(answer, str) else f"[{', '.join(answer)}]"
 
 
 def dataset_version(dataset: Dataset) -> str:

@@ -11,14 +11,13 @@ import msgspec
 from numbench import jsonl
 from numbench.dataset.store import Dataset
 from numbench.ecosystem.exported_items import (
-    answer_text,
     copy_file,
     copy_notice,
     render_template,
     system_prompt,
 )
 from numbench.errors import BadInput
-from numbench.records import Item
+from numbench.records import Item, answer_text
 from numbench.tasks import TASKS
 
 _CARD_MARKER = "pretty_name: numbench"

@@ -34,10 +34,10 @@ from inspect_ai.solver import TaskState, generate
 
 from numbench._version import __version__
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.exported_items import answer_text, dataset_version, metric_values
+from numbench.ecosystem.exported_items import dataset_version, metric_values
 from numbench.errors import BadInput
 from numbench.models.base import Message
-from numbench.records import PAPER, FinishReason, Item, Response, Score
+from numbench.records import PAPER, FinishReason, Item, Response, Score, answer_text
 from numbench.runner.few_shot import examples, messages_before
 from numbench.runner.resolution import interleave, select_tasks
 from numbench.scoring import categorize, score_exact
