@@ -19,7 +19,7 @@ pytest.importorskip(
     "verifiers.v1", reason="verifiers is not installed: pip install -e '.[dev,verifiers]'"
 )
 
-from numbench.rl.verifiers_taskset import NumbenchConfig, NumbenchTaskset
+from examples.numbench_rl import NumbenchConfig, NumbenchTaskset
 from tests.support import servers
 
 REPOSITORY = Path(__file__).parents[2]
