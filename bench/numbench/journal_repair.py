@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,24 +71,17 @@ def _read(path: Path, kind: type[Response | Job | Round], kept: list[bytes]) -> 
         for number, line in enumerate(file, 1):
             try:
                 decoder.decode(line)
+                kept.append(line.removesuffix(b"\n") + b"\n")
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 if not line.endswith(b"\n"):
                     # The next run repairs an incomplete last line; it may just be being written.
                     return
-                reason = decode_error_message(error)
-            else:
-                kept.append(line if line.endswith(b"\n") else line + b"\n")
-                continue
-            found = _ITEM_ID.search(line)
-            item_id = found[1].decode("utf-8", "replace") if found else None
-            yield Damage(path, number, reason, item_id)
+                found = _ITEM_ID.search(line)
+                item_id = found[1].decode("utf-8", "replace") if found else None
+                yield Damage(path, number, decode_error_message(error), item_id)
 
 
 def _backup_path(path: Path) -> Path:
     """Return a path for the damaged file that does not exist yet."""
-    number = 0
-    while True:
-        backup = Path(f"{path}{DAMAGED_SUFFIX}{number or ''}")
-        if not os.path.lexists(backup):
-            return backup
-        number += 1
+    backups = (Path(f"{path}{DAMAGED_SUFFIX}{number or ''}") for number in count())
+    return next(backup for backup in backups if not os.path.lexists(backup))

@@ -191,15 +191,13 @@ def mask_secret_segments(base_url: str) -> str:
 
     The hash keeps the URLs of different servers, or of different models on one, apart.
     """
+
+    def masked(segment: str) -> str:
+        digest = hashlib.sha256(segment.encode()).hexdigest()
+        return f"[key-{digest[:8]}]" if _looks_random(unquote(segment)) else segment
+
     parts = urlsplit(base_url)
-    secrets = secret_segments(base_url)
-    segments = [
-        f"[key-{hashlib.sha256(segment.encode()).hexdigest()[:8]}]"
-        if segment in secrets
-        else segment
-        for segment in parts.path.split("/")
-    ]
-    return parts._replace(path="/".join(segments)).geturl()
+    return parts._replace(path="/".join(map(masked, parts.path.split("/")))).geturl()
 
 
 def _looks_random(segment: str) -> bool:
