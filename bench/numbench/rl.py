@@ -108,12 +108,3 @@ def training_question(item: Item, reward: RewardName = "log_smape") -> Question:
     if split != TRAINING_SPLIT:
         raise BadInput(f"item {item.id} belongs to the {split} split; train on the train split")
     return Question(item, load_prompt_set().system_prompt(item.task), reward)
-
-
-__all__ = [
-    "MAX_DIGITS",
-    "Question",
-    "RewardName",
-    "sample",
-    "training_question",
-]
