@@ -3,73 +3,93 @@
 Each corresponds to a command of the same name and returns what the command prints.
 """
 
-# Annotations are read as they are, so they are not postponed.
+# Annotations are read as they are, so they are not postponed; the command line reads them too, so
+# that whatever is not needed for them is imported late.
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import update_wrapper
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
 
 from numbench.arguments import checked
-from numbench.dataset.generate import FileProgress
-from numbench.dataset.generate import generate as generate_dataset
-from numbench.dataset.settings import (
-    DatasetSettings,
-    parse_numbers,
-    parse_tasks,
-    with_dataset_sizes,
-)
-from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput, NumbenchError
-from numbench.horizon.estimate import TaskHorizon
 from numbench.records import ProtocolName
-from numbench.runner import HorizonSpec, Plan, RunReport, RunSpec
-from numbench.runner import arun as run_async
-from numbench.runner import plan as plan_run
-from numbench.runner import run as run_sync
 from numbench.runner.options import field_docs, options_of
-from numbench.runner.spec import listed_values
+from numbench.runner.spec import HorizonSpec, RunSpec, listed_values
 from numbench.runner.spec import parse_tasks as task_names
-from numbench.scoring import ScoredRun, is_correct, score_run
-from numbench.scoring.horizon_outcomes import read_horizons
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from numbench.dataset.audit import AuditResult
+    from numbench.dataset.generate import FileProgress
+    from numbench.dataset.store import Dataset
+    from numbench.horizon.estimate import TaskHorizon
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
+    from numbench.runner.planning import Plan
+    from numbench.runner.progress import RunReport
+    from numbench.scoring import ScoredRun
 
 PathLike = str | Path
 
 
 @checked
 def generate(
-    name: str = "v1",
+    name: Annotated[str, "NAME"] = "v1",
     *,
-    tasks: Sequence[str] | str = "all",
+    tasks: Annotated[Sequence[str] | str, "A,B|all"] = "all",
     split: Literal["test", "val", "train"] = "test",
-    size: int = 500,
-    seed: int = 1,
-    numbers: str = "15 digits",
+    size: Annotated[int, "N"] = 500,
+    seed: Annotated[int, "N"] = 1,
+    numbers: Annotated[str, "TEXT"] = "15 digits",
+    out: Annotated[PathLike | None, "FOLDER"] = None,
     format: Literal["jsonl", "parquet"] = "jsonl",  # noqa: A002 - the name of the option
-    out: PathLike | None = None,
-    workers: int = 1,
+    workers: Annotated[int, "N"] = 1,
     engine: Literal["local", "ray"] = "local",
-    on_file: Callable[[FileProgress], None] = lambda _: None,
-) -> Dataset:
-    """Generate a dataset with exact answers in `out` (default: `datasets/NAME`) and return it.
+    on_file: Callable[["FileProgress"], None] = lambda _: None,
+) -> "Dataset":
+    """Generate a dataset with exact answers and return it. The same settings give the same bytes.
 
-    The same settings give the same bytes. `size` counts items per task. `numbers` says how large
-    the numbers are: "15 digits" is the maximum of significant digits of an operand; "8 bits" means
-    the integers 1 … 2^8 − 1, and "8 bits / 10^3" these divided by powers of ten up to 10^3; "size
-    40" is the number of digits, elements, operations or rows of the questions of scaled tasks, and
-    "size 4, 16" are several, in turns. `tasks` are names of tasks or of groups ("forms"), or
-    "all" for the nine tasks of the paper, or for all tasks with such numbers. Raises BadInput for
-    settings that are out of range, and if the folder contains another dataset; NumbenchError if the
-    disk or a worker fails.
+    `tasks` may be a list. `on_file` is called after each file that is written; none is if the
+    dataset exists already. Raises BadInput for settings that are out of range, and if the folder
+    contains another dataset; NumbenchError if the disk or a worker fails.
+
+    name: Name of the dataset.
+
+    tasks: Tasks or groups of tasks (paper, scaled, forms, context), separated by commas. `all` are
+    the nine of the paper, or with --numbers in bits or a size all of these or of the scaled ones
+    that have such questions.
+
+    split: Split of the questions; no question is in two splits.
+
+    size: Questions per task.
+
+    seed: Seed of the questions; equal seeds give equal files.
+
+    numbers: How large the numbers are: 'N digits' (significant digits per operand, 3 to 17);
+    'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J' (divided by
+    powers of ten up to 10^J); for tasks with sizes 'size N' or 'size N, M' (digits, elements,
+    operations or rows, 1 to 4096; several sizes take turns). forms and context have sizes of their
+    own, 2 to 20 digits and 4 to 128 rows.
+
+    out: Folder to write. [default: datasets/NAME]
+
+    format: File format.
+
+    workers: Number of processes; the files do not depend on it.
+
+    engine: Run the processes on this machine or on a Ray cluster.
     """
+    from numbench.dataset.generate import generate as generate_dataset
+    from numbench.dataset.settings import (
+        DatasetSettings,
+        parse_numbers,
+        parse_tasks,
+        with_dataset_sizes,
+    )
+
     limits = parse_numbers(numbers)
     chosen = parse_tasks(tasks.split(",") if isinstance(tasks, str) else tasks, limits)
     settings = DatasetSettings(
@@ -86,11 +106,13 @@ def generate(
 
 
 @checked
-def load_dataset(name: PathLike) -> Dataset:
+def load_dataset(name: PathLike) -> "Dataset":
     """Open a dataset: a released name (`v1`, `forms`, …), a name under `datasets/`, or a folder.
 
     `Dataset.by_task` maps each task to its items. Raises BadInput if there is no such dataset.
     """
+    from numbench.dataset.store import open_dataset
+
     return open_dataset(name)
 
 
@@ -118,7 +140,7 @@ def _takes(make: Callable[P, SpecT]) -> Callable[[Callable[[SpecT], T]], Callabl
 
 
 @_takes(RunSpec)
-def run(spec: RunSpec) -> RunReport:
+def run(spec: RunSpec) -> "RunReport":
     """Evaluate a model on a dataset and store every response in a run folder.
 
     The same call resumes an interrupted run and never repeats an answered question.
@@ -128,29 +150,34 @@ def run(spec: RunSpec) -> RunReport:
     that loop.
 
     Raises BadInput for invalid arguments, NumbenchError if no question can be answered or the disk
-    is full, and CostLimitReached, TimeLimitReached or RunInterrupted (`numbench.runner`) if the run
-    stops early; all that was answered is kept.
+    is full, and CostLimitReached, TimeLimitReached or RunInterrupted if the run stops early; all
+    that was answered is kept.
     """
-    return _answered(run_sync(spec, is_correct))
+    return _answered(_run(spec))
 
 
 @_takes(RunSpec)
-async def arun(spec: RunSpec) -> RunReport:
+async def arun(spec: RunSpec) -> "RunReport":
     """Run a model as `run` does, in the running event loop."""
+    from numbench.runner.execution import arun as run_async
+    from numbench.scoring import is_correct
+
     return _answered(await run_async(spec, is_correct))
 
 
 @_takes(RunSpec)
-def plan(spec: RunSpec) -> Plan:
+def plan(spec: RunSpec) -> "Plan":
     """Return what `run` with the same arguments would request and cost. Needs no API key.
 
     Raises BadInput if `run` would.
     """
+    from numbench.runner.planning import plan as plan_run
+
     return plan_run(spec)
 
 
 @_takes(HorizonSpec)
-def measure_horizons(spec: HorizonSpec) -> RunReport:
+def measure_horizons(spec: HorizonSpec) -> "RunReport":
     """Measure the problem sizes at which half of the answers are correct, guesses aside.
 
     `RunReport.path` is the run folder, which `load_horizons` reads. A task is complete when the
@@ -159,15 +186,17 @@ def measure_horizons(spec: HorizonSpec) -> RunReport:
     its `samples` that are correct. The same call resumes an interrupted measurement; one with
     another `precision`, `max_items` or further `tasks` continues it. Errors are those of `run`.
     """
-    return _answered(run_sync(spec, is_correct))
+    return _answered(_run(spec))
 
 
 @checked
-def load_horizons(run: PathLike) -> dict[str, TaskHorizon]:
+def load_horizons(run: PathLike) -> "dict[str, TaskHorizon]":
     """Return the horizon of each task of a measurement, also of one that is not complete.
 
     Raises BadInput if the folder contains no measurement.
     """
+    from numbench.scoring.horizon_outcomes import read_horizons
+
     return read_horizons(Path(run))
 
 
@@ -177,16 +206,25 @@ def report(
     *,
     protocol: ProtocolName = "exact",
     references: bool = True,
-    out: PathLike = "results/report",
-    formats: Iterable[str] | str = ("svg",),
+    out: Annotated[PathLike, "FOLDER"] = "results/report",
+    formats: Annotated[Iterable[str] | str, "LIST"] = "svg",
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> "ReportResult":
     """Score runs and write tables, figures, `scores.parquet`, `report.json` and `report.html`.
 
-    `runs` are run folders or folders that contain some; None means all under `results/` except for
-    the demo's, unless there are no others. With `references`, runs on the dataset `paper` are
-    compared with the published configurations. `formats` of the figures: svg, png, pdf; a list, or
-    text like "svg,pdf". Raises BadInput for another format, or if a run cannot be read.
+    Without other runs, `results/` includes the demo's. `formats` may be a list. Raises BadInput
+    for another format, or if a run cannot be read.
+
+    runs: Run folders, or folders of runs. [default: results/, without the demo's]
+
+    protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+    formats are read too. paper: the paper's scoring.
+
+    references: Compare runs on the dataset paper with the published models. [default: yes]
+
+    out: Folder to write.
+
+    formats: Formats of the figures: svg, png, pdf.
     """
     from numbench.reporting.build import report as write_report
 
@@ -201,16 +239,26 @@ def compare(
     old: PathLike,
     new: PathLike,
     *,
-    margin: float | None = None,
+    margin: Annotated[float | None, "POINTS"] = None,
     partial: bool = False,
     protocol: ProtocolName = "exact",
 ) -> "Regression":
     """Test whether run `new` is worse than run `old`; `Regression.failures` says where.
 
     A task fails if its score, or its problem size at 50%, is significantly lower (paired test with
-    Holm's correction over the tasks). With `margin`, a task fails instead unless a regression of
-    more than `margin` points is excluded. Tasks or items missing from `new` fail too, unless
-    `partial` is true. Raises BadInput for runs that cannot be compared.
+    Holm's correction over the tasks), and if it or items of it are missing from `new`. Raises
+    BadInput for runs that cannot be compared.
+
+    old: Run folder to compare with.
+
+    new: Run folder of the same kind.
+
+    margin: Fail unless a regression larger than this is excluded.
+
+    partial: Do not fail for missing tasks or answers.
+
+    protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+    formats are read too. paper: the paper's scoring.
     """
     from numbench.reporting.regression import compare as compare_runs
 
@@ -218,11 +266,13 @@ def compare(
 
 
 @checked
-def score(run: PathLike, *, protocol: ProtocolName = "exact") -> ScoredRun:
+def score(run: PathLike, *, protocol: ProtocolName = "exact") -> "ScoredRun":
     """Score a run; `ScoredRun.rows` maps each task to its items, responses and scores.
 
     Raises BadInput if the folder contains no run or the dataset of the run cannot be found.
     """
+    from numbench.scoring import score_run
+
     return score_run(Path(run), protocol)
 
 
@@ -250,18 +300,31 @@ def show(
     run: PathLike,
     *,
     wrong: bool = False,
-    tasks: Sequence[str] | str | None = None,
+    tasks: Annotated[Sequence[str] | str | None, "A,B|all"] = "all",
     kinds: Sequence[str] | str | None = None,
-    difficulty: tuple[int, int] | None = None,
+    difficulty: Annotated[tuple[int, int] | None, "MIN MAX"] = None,
     items: Sequence[str] | str | None = None,
-    limit: int | None = None,
+    limit: Annotated[int | None, "N"] = None,
     protocol: ProtocolName = "exact",
 ) -> None:
     """Print items of a run: question, exact answer, response, and the first wrong digit.
 
-    `kinds` are the error kinds of docs/scoring.md, `difficulty` is the lowest and highest δ,
-    `items` are item ids or beginnings of them, and `limit` counts items per task; lists may be text
-    like "mean,std". Raises BadInput if the folder contains no run, or for an unknown task or kind.
+    `kinds` are the error kinds of docs/scoring.md, and `items` are item ids or beginnings of them;
+    lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
+    unknown task or kind.
+
+    run: Run folder.
+
+    wrong: Only wrong answers.
+
+    tasks: Tasks, separated by commas.
+
+    difficulty: Only questions with a difficulty δ in this range.
+
+    limit: At most N questions per task. [default: all]
+
+    protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
+    formats are read too. paper: the paper's scoring.
     """
     from numbench.item_view import ItemFilter, show_items
     from numbench.reporting.regression import run_folder
@@ -282,13 +345,22 @@ def audit(source: PathLike) -> "AuditResult":
     """Check the labels of a dataset, a CSV file or a folder of CSV files; return the wrong ones.
 
     Raises BadInput with file, line and column for what cannot be read.
+
+    source: Name or folder of a dataset, a CSV file, or a folder of them.
     """
     from numbench.dataset.audit import audit as audit_labels
 
     return audit_labels(source)
 
 
-def _answered(report: RunReport) -> RunReport:
+def _run(spec: RunSpec) -> "RunReport":
+    from numbench.runner.execution import run as run_model
+    from numbench.scoring import is_correct
+
+    return run_model(spec, is_correct)
+
+
+def _answered(report: "RunReport") -> "RunReport":
     """Return the report of a run. Raises NumbenchError if nothing was answered."""
     if report.failure:
         raise NumbenchError(report.failure)

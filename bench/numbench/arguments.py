@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from reprlib import Repr
 from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from numbench.errors import BadInput
 
@@ -45,12 +46,21 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
+def explained_arguments(function: Callable[..., Any]) -> dict[str, str]:
+    """Return what a docstring says of arguments: its paragraphs that begin with `NAME: `."""
+    paragraphs = (getdoc(function) or "").split("\n\n")
+    matches = (re.fullmatch(r"(\w+): (.*)", " ".join(each.split())) for each in paragraphs)
+    return {match[1]: match[2] for match in matches if match}
+
+
 def convert(name: str, kind: Any, value: object, is_secret: bool = False) -> Any:
     """Return a value of the type `kind`, or what its text stands for.
 
     Numbers may be text, or of other libraries such as NumPy; lists become tuples. Raises BadInput,
     which repeats the value unless it may be a secret.
     """
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
     if isinstance(value, str) and not value.strip():
         raise BadInput(f"{name} is empty: give a value, or omit it")
     try:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import numbench as nb
 from numbench.api import _takes
 from numbench.cli import app
-from numbench.cli.options import CommandWithPanels, option_values, takes_options_of
+from numbench.cli.options import CommandWithPanels, given_values, takes_options_of
 from numbench.errors import BadInput
 from numbench.runner.options import Option, field_docs, options_of
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -40,7 +40,7 @@ def test_one_field_adds_an_option_to_the_command_line_and_to_python() -> None:
     @extended.command(cls=CommandWithPanels)
     @takes_options_of(ExtendedSpec)
     def _(**values: Any) -> None:
-        specs.append(ExtendedSpec(**option_values(ExtendedSpec, values)))
+        specs.append(ExtendedSpec(**given_values(values)))
 
     text = CliRunner().invoke(extended, "--help").stdout
     assert "--top-p P Nucleus sampling." in " ".join(text.split())

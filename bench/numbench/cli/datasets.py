@@ -5,11 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numbench.cli.options import console, option, plain_table, print_to_stderr
+from numbench import api
+from numbench.cli.options import (
+    console,
+    given_values,
+    option,
+    plain_table,
+    print_to_stderr,
+    takes_arguments_of,
+)
 from numbench.errors import NumbenchError
 from numbench.records import answer_text
 
@@ -20,47 +28,8 @@ if TYPE_CHECKING:
     from numbench.dataset.generate import FileProgress
 
 
-def generate(
-    *,
-    name: Annotated[str, option("NAME", "Name of the dataset.")] = "v1",
-    tasks: Annotated[
-        str,
-        option(
-            "A,B|all",
-            "Tasks or groups of tasks (paper, scaled, forms, context), separated by commas. `all` "
-            "are the nine of the paper, or with --numbers in bits or a size all of these or of "
-            "the scaled ones that have such questions.",
-        ),
-    ] = "all",
-    split: Annotated[
-        Literal["test", "val", "train"],
-        typer.Option(help="Split of the questions; no question is in two splits."),
-    ] = "test",
-    size: Annotated[int, option("N", "Questions per task.")] = 500,
-    seed: Annotated[int, option("N", "Seed of the questions; equal seeds give equal files.")] = 1,
-    numbers: Annotated[
-        str,
-        option(
-            "TEXT",
-            "How large the numbers are: 'N digits' (significant digits per operand, 3 to "
-            "17); 'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / "
-            "10^J' (divided by powers of ten up to 10^J); for tasks with sizes 'size N' or 'size "
-            "N, M' (digits, elements, operations or rows, 1 to 4096; several sizes take turns). "
-            "forms and context have sizes of their own, 2 to 20 digits and 4 to 128 rows.",
-        ),
-    ] = "15 digits",
-    out: Annotated[
-        Path | None, option("FOLDER", "Folder to write. [default: datasets/NAME]")
-    ] = None,
-    format_: Annotated[
-        Literal["jsonl", "parquet"], typer.Option("--format", help="File format.")
-    ] = "jsonl",
-    workers: Annotated[int, option("N", "Number of processes; the files do not depend on it.")] = 1,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(help="Run the processes on this machine or on a Ray cluster."),
-    ] = "local",
-) -> None:
+@takes_arguments_of(api.generate)
+def generate(**values: Any) -> None:
     """Generate a benchmark or training set with exact answers.
 
     \b
@@ -74,45 +43,33 @@ def generate(
 
     Writes to --out: one or more files per task and manifest.json (settings and SHA-256 hashes).
     """
-    from numbench.dataset import generate as module
-    from numbench.dataset.settings import (
-        DatasetSettings,
-        parse_numbers,
-        parse_tasks,
-        with_dataset_sizes,
-    )
+    written = False
 
-    limits = parse_numbers(numbers)
-    chosen = parse_tasks(tasks.split(","), limits)
-    settings = DatasetSettings(
-        name=name,
-        tasks=chosen,
-        split=split,
-        size=size,
-        seed=seed,
-        format=format_,
-        **with_dataset_sizes(chosen, limits)._asdict(),
-    )
+    def print_file(progress: FileProgress) -> None:
+        nonlocal written
+        written = True
+        _print_file_done(progress)
+
     try:
-        result = module.generate(settings, out, workers, engine, on_file=_print_file_done)
+        dataset = api.generate(**given_values(values), on_file=print_file)
     except KeyboardInterrupt:
         print_to_stderr("interrupted; no dataset written")
         raise typer.Exit(130) from None
-    path, manifest = result.dataset.path, result.dataset.manifest
+    manifest = dataset.manifest
     items = sum(entry.items for entry in manifest.files)
-    state = "exists already and is unchanged" if result.unchanged else "written"
-    print(f"{path}: {items:,} questions, {state} (sha256 {manifest.sha256[:12]})")
-    print(f"next: {_next_command(settings.tasks, name if out is None else out)}")
+    state = "written" if written else "exists already and is unchanged"
+    print(f"{dataset.path}: {items:,} questions, {state} (sha256 {manifest.sha256[:12]})")
+    out = values["out"]
+    print(f"next: {_next_command(dataset.tasks, Path(out) if out else values['name'])}")
 
 
+@takes_arguments_of(api.audit)
 def audit(
-    source: Annotated[
-        str, typer.Argument(help="Name or folder of a dataset, a CSV file, or a folder of them.")
-    ],
     *,
     out: Annotated[
         Path | None, option("FILE.csv", "Also write the wrong labels to this CSV file.")
     ] = None,
+    **values: Any,
 ) -> None:
     """Check labels against exact answers and list the wrong ones.
 
@@ -126,9 +83,7 @@ def audit(
     """
     from rich.console import Group
 
-    from numbench.dataset.audit import audit as audit_labels
-
-    result = audit_labels(source)
+    result = api.audit(**values)
     console().print(Group(*_audit_view(result)), soft_wrap=True)
     if out is not None:
         _write_audit_csv(result, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from numbench.arguments import explained_arguments
 from numbench.errors import BadInput, printable
-from numbench.records import ProtocolName
 from numbench.runner.options import OptionField, Panel, field_docs, options_of
 from numbench.runner.spec import RunSpec, listed_values
 
@@ -29,17 +29,8 @@ def option(metavar: str, text: str) -> Any:
 
 
 Out = Annotated[Path, option("FOLDER", "Folder to write.")]
-DatasetName = Annotated[str, option("NAME|FOLDER", "Name or folder of a dataset.")]
-Tasks = Annotated[str, option("A,B|all", "Tasks, separated by commas.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key.")
-]
-Protocol = Annotated[
-    ProtocolName,
-    typer.Option(
-        help="exact: exact truth and a strict parser. lenient: the same, and answers in other "
-        "formats are read too. paper: the paper's scoring."
-    ),
 ]
 
 
@@ -95,18 +86,59 @@ def takes_options_of(
     omit: options that it lacks. optional: those that need no value. takes_lists: whether swept
     options take several values, each of which makes a run.
     """
+    docs = field_docs(kind)
+    return _takes(
+        Parameter(
+            each.name,
+            Parameter.KEYWORD_ONLY,
+            default=None if each.name in optional else _default(each),
+            annotation=_about(each, docs.get(each.name, ""), takes_lists and each.option.is_swept),
+        )
+        for each in options_of(kind)
+        if each.name not in omit
+    )
+
+
+def takes_arguments_of(
+    function: Callable[..., Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, in place of its `**values`, the arguments of a function of the API.
+
+    They are those that the docstring of the function explains, each in a paragraph `NAME: TEXT`.
+    Texts in their annotations are what the help shows for the value.
+    """
+    docs = explained_arguments(function)
+    parameters = signature(function).parameters.values()
+    return _takes(_argument(each, docs[each.name]) for each in parameters if each.name in docs)
+
+
+def _argument(each: Parameter, text: str) -> Parameter:
+    """Return an argument of the API for typer: text for names, paths and lists of them."""
+    kind, metavar = each.annotation, None
+    if get_origin(kind) is Annotated:
+        kind, metavar = get_args(kind)
+    if str in (kind, *get_args(kind)):
+        kind = str | None
+    if each.kind is Parameter.KEYWORD_ONLY or isinstance(each.default, str):
+        flag = [f"--{each.name}"] if each.default is False else []
+        is_on = each.default is True
+        about = typer.Option(*flag, metavar=metavar, help=text, show_default=not is_on)
+    else:
+        about = typer.Argument(help=text)
+        kind = list[str] | None if each.default is None else kind
+    return each.replace(annotation=Annotated[kind, about])
+
+
+def _takes(
+    parameters: Iterable[Parameter],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command parameters in place of its last one."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        own, docs = signature(function, eval_str=True).parameters.values(), field_docs(kind)
-        options = [each for each in options_of(kind) if each.name not in omit]
-        parameters = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-        for each in options:
-            about = _about(each, docs.get(each.name, ""), takes_lists and each.option.is_swept)
-            default = None if each.name in optional else _default(each)
-            parameters.append(
-                Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=about)
-            )
-        function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        *own, _ = signature(function, eval_str=True).parameters.values()
+        function.__signature__ = Signature(  # type: ignore[attr-defined]
+            sorted((*own, *parameters), key=lambda each: each.kind)
+        )
         return function
 
     return decorate
@@ -139,13 +171,9 @@ def _default(each: OptionField) -> Any:
     return None if each.option.parse or each.default is None else str(each.default)
 
 
-def option_values(kind: type[RunSpec], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options of `kind` that differ from their defaults."""
-    return {
-        each.name: value
-        for each in options_of(kind)
-        if (value := values.get(each.name)) not in (None, _default(each), [])
-    }
+def given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have a value."""
+    return {name: value for name, value in values.items() if value not in (None, [])}
 
 
 def swept_values(values: dict[str, Any]) -> dict[str, list[Any]]:

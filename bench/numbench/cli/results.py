@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from numbench import api
 from numbench.cli.options import (
-    DatasetName,
     Out,
-    Protocol,
-    Tasks,
     console,
+    given_values,
     option,
     plain_table,
     print_to_stderr,
+    takes_arguments_of,
 )
 from numbench.errors import NumbenchError
 from numbench.records import PAPER
-from numbench.runner.spec import listed_values, parse_tasks
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,25 +33,8 @@ _VERDICTS = {
 }
 
 
-def report(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Run folders, or folders of runs. [default: results/, without the demo's]"
-        ),
-    ] = None,
-    *,
-    protocol: Protocol = "exact",
-    references: Annotated[
-        bool,
-        typer.Option(
-            show_default=False,
-            help="Compare runs on the dataset paper with the published models. [default: yes]",
-        ),
-    ] = True,
-    out: Out = Path("results/report"),
-    formats: Annotated[str, option("LIST", "Formats of the figures: svg, png, pdf.")] = "svg",
-) -> None:
+@takes_arguments_of(api.report)
+def report(**values: Any) -> None:
     """Write a report with tables and figures.
 
     \b
@@ -66,24 +48,11 @@ def report(
     figures/ (SVG, or as in --formats), scores.parquet (every score) and report.json. Folders of
     numbench horizon may be among the runs. To compare two runs: numbench compare.
     """
-    from numbench.reporting.build import report as write_report
-
-    figures = listed_values(formats)
-    _print_report(write_report(runs or None, protocol, references, out, figures, print_to_stderr))
+    _print_report(api.report(**given_values(values), on_progress=print_to_stderr))
 
 
-def compare(
-    old: Annotated[Path, typer.Argument(help="Run folder to compare with.")],
-    new: Annotated[Path, typer.Argument(help="Run folder of the same kind.")],
-    *,
-    margin: Annotated[
-        float | None, option("POINTS", "Fail unless a regression larger than this is excluded.")
-    ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Do not fail for missing tasks or answers.")
-    ] = False,
-    protocol: Protocol = "exact",
-) -> None:
+@takes_arguments_of(api.compare)
+def compare(**values: Any) -> None:
     """Compare a new run with an old one; fail if it is worse.
 
     \b
@@ -98,15 +67,14 @@ def compare(
 
     Writes no files.
     """
-    from numbench.reporting.regression import compare as compare_runs
-
-    result = compare_runs(old, new, protocol, margin, partial)
+    result = api.compare(**given_values(values))
     terminal = console()
     terminal.print(_regression_table(result))
     for note in result.notes:
         terminal.print(f"! {note}", style="yellow", markup=False)
     if result.failures:
-        raise NumbenchError(f"{new} falls short of {old}: {'; '.join(result.failures)}")
+        failures = "; ".join(result.failures)
+        raise NumbenchError(f"{values['new']} falls short of {values['old']}: {failures}")
 
 
 def _regression_table(result: Regression) -> Table:
@@ -129,26 +97,17 @@ def _regression_table(result: Regression) -> Table:
     return table
 
 
+@takes_arguments_of(api.show)
 def show(
-    run: Annotated[Path, typer.Argument(help="Run folder.")],
     *,
-    wrong: Annotated[bool, typer.Option("--wrong", help="Only wrong answers.")] = False,
-    tasks: Tasks = "all",
     kind: Annotated[
         list[str] | None,
         option("KIND", "Only this kind of error (see docs/scoring.md). Repeatable."),
     ] = None,
-    difficulty: Annotated[
-        tuple[int, int] | None,
-        option("MIN MAX", "Only questions with a difficulty δ in this range."),
-    ] = None,
     item: Annotated[
         list[str] | None, option("PREFIX", "Only questions whose id starts with this. Repeatable.")
     ] = None,
-    limit: Annotated[
-        int | None, option("N", "At most N questions per task. [default: all]")
-    ] = None,
-    protocol: Protocol = "exact",
+    **values: Any,
 ) -> None:
     """Show questions with their answers and the first wrong digit.
 
@@ -160,13 +119,7 @@ def show(
 
     Prints to the terminal and writes no files.
     """
-    from numbench.item_view import ItemFilter, show_items
-    from numbench.reporting.regression import run_folder
-
-    item_filter = ItemFilter(parse_tasks(tasks), wrong, kind, difficulty, item, limit)
-    terminal = console()
-    for text in show_items(run_folder(run), item_filter, protocol):
-        terminal.print(text, soft_wrap=True)
+    api.show(**given_values(values | {"kinds": kind, "items": item}))
 
 
 def merge(
@@ -199,7 +152,11 @@ def merge(
     print(f"next: numbench report {out}")
 
 
-def demo(*, dataset: DatasetName = PAPER, out: Out = Path("results/demo")) -> None:
+def demo(
+    *,
+    dataset: Annotated[str, option("NAME|FOLDER", "Name or folder of a dataset.")] = PAPER,
+    out: Out = Path("results/demo"),
+) -> None:
     """Run models that need no API key, and report their scores.
 
     The arithmetic baselines run on the dataset. If numbench[local] is installed, the bundled small

@@ -12,8 +12,8 @@ import typer
 from numbench.cli.options import (
     DryRun,
     console,
+    given_values,
     option,
-    option_values,
     print_lines,
     print_to_stderr,
     swept_values,
@@ -24,7 +24,7 @@ from numbench.runner.spec import HorizonSpec, RunSpec
 
 if TYPE_CHECKING:
     from numbench.memory_test.registration import Registration
-    from numbench.runner import RunReport
+    from numbench.runner.progress import RunReport
 
 INCOMPLETE = 3
 """The exit code of a run that leaves questions without an answer."""
@@ -71,7 +71,7 @@ def run(
     """
     from numbench.runner.suite import PAPER_SUITE, expand, is_sweep, paper_suite, suite_file
 
-    given = option_values(RunSpec, values)
+    given = given_values(values)
     if suite is not None:
         if "model" in given or "reasoning" in given:
             raise BadInput("--suite sets models and levels: omit --model and --reasoning")
@@ -135,7 +135,7 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
     of numbench run. The same command again resumes the measurement and never repeats an answered
     question. A smaller --precision, a larger --max-items or more --tasks continue it.
     """
-    _run_one(HorizonSpec(**option_values(HorizonSpec, values)), dry_run)
+    _run_one(HorizonSpec(**given_values(values)), dry_run)
 
 
 @takes_options_of(RunSpec, omit={"dataset", "shard", "batch"})
@@ -173,7 +173,7 @@ def memory_test(
     from numbench.runner.planning import plan_table
     from numbench.scoring import is_correct
 
-    spec = RunSpec(**option_values(RunSpec, values), dataset=dataset)
+    spec = RunSpec(**given_values(values), dataset=dataset)
     planned = plan_memory_test(spec, margin)
     console().print(plan_table(planned.members))
     print(planned.registration.rule.summary)
@@ -202,9 +202,8 @@ def memory_test(
 
 def _run_one(spec: RunSpec, dry_run: bool) -> None:
     """Plan or execute a run or a measurement, and print the result."""
-    from numbench.runner import plan
-    from numbench.runner import run as run_model
-    from numbench.runner.planning import plan_table
+    from numbench.runner.execution import run as run_model
+    from numbench.runner.planning import plan, plan_table
     from numbench.scoring import is_correct
 
     if dry_run:
@@ -269,7 +268,7 @@ def _finish(folder: object, reports: Sequence[RunReport]) -> None:
 @contextmanager
 def exit_on_interrupt() -> Iterator[None]:
     """Print what an interrupted run has done, and exit with code 130."""
-    from numbench.runner import RunInterrupted
+    from numbench.runner.active_run import RunInterrupted
 
     try:
         yield

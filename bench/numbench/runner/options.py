@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from inspect import getsource
 from itertools import pairwise
 from operator import ge, gt, le
@@ -103,6 +104,7 @@ def option_name(name: str) -> str:
     return f"--{given.replace('_', '-')}"
 
 
+@cache
 def field_docs(kind: type) -> dict[str, str]:
     """Return the docstrings of the fields of a class, none if its source is not installed."""
     docs: dict[str, str] = {}
