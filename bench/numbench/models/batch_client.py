@@ -52,9 +52,9 @@ class BatchService(HostedServer, ABC):
     The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
     nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
     page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
-    page. id_field, state: of a job; final: the states of jobs that have ended, first with success.
-    results_fields: of where the results are, first those of answers. counts: of requests; done: of
-    those that ended, first with an answer.
+    page. id_field, key_field, created, state: of a job; final: the states of jobs that have ended,
+    first with success. results_fields: of where the results are, first those of answers. counts: of
+    requests; done: of those that ended, first with an answer.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
@@ -65,6 +65,8 @@ class BatchService(HostedServer, ABC):
     after = "after"
     jobs = "data"
     id_field = "id"
+    key_field = "metadata.numbench"
+    created = "created_at"
     state: str
     final: tuple[str, ...]
     results_fields: tuple[str, ...]
@@ -75,13 +77,17 @@ class BatchService(HostedServer, ABC):
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job that `find` can find by `key`. Returns its id."""
 
-    @abstractmethod
     async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
         """Return the id of the newest job that was submitted with the key of `job`.
 
         `job` is planned or lost: the provider may not have received it. `other_ids` are those of
         the other jobs of its run, for providers that do not show the key of every job.
         """
+        found = [each async for each in self._jobs() if value_at(each, self.key_field) == job.key]
+        if not found:
+            return None
+        # Of jobs without a time the first in the list is the newest.
+        return self._id(max(found, key=lambda each: text_or_repr(value_at(each, self.created))))
 
     @abstractmethod
     def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _UNPROCESSED_CODES = frozenset({"batch_expired", "batch_cancelled"})
 """Error codes of requests that were not processed before the job ended."""
 
-_OPENAI_METADATA_KEY = "numbench"
-
 
 class OpenAIBatchService(BatchService):
     """Batch jobs for one model in one of OpenAI's formats."""
@@ -75,17 +73,9 @@ class OpenAIBatchService(BatchService):
             input_file_id=await self._created(self._sdk.files.create(file=file, purpose="batch")),
             endpoint=self._endpoint,  # type: ignore[arg-type]
             completion_window="24h",
-            metadata={_OPENAI_METADATA_KEY: key},
+            metadata={"numbench": key},
         )
         return await self._created(job)
-
-    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
-        """Return the id of the newest job with the key of `job` in its metadata."""
-        # The newest job is listed first.
-        async for listed in self._jobs():
-            if value_at(listed, f"metadata.{_OPENAI_METADATA_KEY}") == job.key:
-                return self._id(listed)
-        return None
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         response = await self._object("GET", self._job_path(job.id or ""))
@@ -244,6 +234,8 @@ class GeminiBatchService(BatchService):
     after = "pageToken"
     jobs = "operations"
     id_field = "name"
+    key_field = "metadata.displayName"
+    created = "metadata.createTime"
     state = "metadata.state"
     final = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
     results_fields = ("metadata.output", "response")
@@ -281,16 +273,6 @@ class GeminiBatchService(BatchService):
             config={"display_name": key},
         )
         return await self._created(job)
-
-    async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
-        """Return the id of the newest job whose display name is the key of `job`."""
-        created = [
-            (text_or_repr(value_at(listed, "metadata.createTime")), name)
-            async for listed in self._jobs()
-            if value_at(listed, "metadata.displayName") == job.key
-            and (name := text_at(listed, "name"))
-        ]
-        return max(created)[1] if created else None
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         """Yield the results of a job with the ids of their requests.
