@@ -36,8 +36,9 @@ def answer() -> bytes:
 
 def run_benchmark(url: str, dataset: str, out: str) -> None:
     """Run, and print completed items, resident memory (now, maximum) and journal size, as JSON."""
-    from numbench.runner import RunSpec, run
+    from numbench.runner.execution import run
     from numbench.runner.progress import RunProgress
+    from numbench.runner.spec import RunSpec
 
     reported = 0
 

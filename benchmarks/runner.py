@@ -83,7 +83,7 @@ def streamed_run(url: str, items: int, concurrency: int) -> None:
 def whole_run(url: str, items: int, concurrency: int) -> None:
     """`numbench run` without its progress display."""
     from numbench.dataset.store import open_dataset
-    from numbench.runner import run
+    from numbench.runner.execution import run
     from numbench.runner.spec import RunSpec
 
     with tempfile.TemporaryDirectory() as folder:

@@ -43,7 +43,13 @@ if TYPE_CHECKING:
         Score as Score,
         Usage as Usage,
     )
-    from numbench.runner import Plan as Plan, RunReport as RunReport
+    from numbench.runner.active_run import (
+        CostLimitReached as CostLimitReached,
+        RunInterrupted as RunInterrupted,
+        TimeLimitReached as TimeLimitReached,
+    )
+    from numbench.runner.planning import Plan as Plan
+    from numbench.runner.progress import RunReport as RunReport
     from numbench.scoring import ScoredRun as ScoredRun
     from numbench.tasks import (
         PAPER_TASKS as PAPER_TASKS,
@@ -59,7 +65,9 @@ _NAMES = {
     "numbench.errors": "BadInput NumbenchError",
     "numbench.horizon.estimate": "TaskHorizon",
     "numbench.records": "Completion Difficulty Failure Item Manifest Response RunInfo Score Usage",
-    "numbench.runner": "Plan RunReport",
+    "numbench.runner.active_run": "CostLimitReached RunInterrupted TimeLimitReached",
+    "numbench.runner.planning": "Plan",
+    "numbench.runner.progress": "RunReport",
     "numbench.scoring": "ScoredRun",
     "numbench.tasks": "PAPER_TASKS TASKS Task TaskPrompts",
 }

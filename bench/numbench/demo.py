@@ -10,7 +10,7 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.reporting.build import ReportResult, report
 from numbench.reporting.read import DEMO_RUNS
-from numbench.runner import run
+from numbench.runner.execution import run
 from numbench.runner.spec import RunSpec
 from numbench.scoring import is_correct
 

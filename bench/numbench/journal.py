@@ -291,13 +291,20 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def record_job(self, job: Job) -> None:
-        """Return once the state of a batch job is on disk. Raises NumbenchError if that fails."""
-        self._append_record(JOBS, job)
+    def record(self, record: Job | Round) -> None:
+        """Return once the state of a batch job, or a round of a measurement, is on disk.
 
-    def record_round(self, round_: Round) -> None:
-        """Return once a round of a measurement is on disk. Raises NumbenchError if that fails."""
-        self._append_record(ROUNDS, round_)
+        Raises NumbenchError if that fails.
+        """
+        name = JOBS if isinstance(record, Job) else ROUNDS
+        try:
+            file = AppendOnlyFile(self.folder / name, type(record))
+        except OSError as error:
+            raise NumbenchError(f"{self.folder / name}: {error.strerror}") from error
+        try:
+            file.append(jsonl.encode(record))
+        finally:
+            file.close()
 
     def record_sent(self, requested: ItemSample, change: int = 1) -> None:
         """Log an attempt that is about to be sent, or with -1 that one has ended and is not billed.
@@ -380,16 +387,6 @@ class Journal:
         has_records = any((self.folder / name).exists() for name in (JOBS, ROUNDS, SENT))
         if self._is_discarded and self._is_new and self.is_empty and not has_records:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _append_record(self, name: str, record: Job | Round) -> None:
-        try:
-            file = AppendOnlyFile(self.folder / name, type(record))
-        except OSError as error:
-            raise NumbenchError(f"{self.folder / name}: {error.strerror}") from error
-        try:
-            file.append(jsonl.encode(record))
-        finally:
-            file.close()
 
     def _open_sent(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND

@@ -13,9 +13,8 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from numbench import models
 from numbench.errors import BadInput
-from numbench.models import Message, open_model
+from numbench.models import Message, open_model, opening
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from tests.models import tiny_transformers
@@ -77,7 +76,7 @@ def opened(name: str) -> Any:
 @pytest.fixture(autouse=True)
 def forget_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test use a model that another one has changed."""
-    monkeypatch.setattr(models, "_open_models", WeakValueDictionary())
+    monkeypatch.setattr(opening, "_open_models", WeakValueDictionary())
 
 
 def says(model: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput
-from numbench.models import Server, describe_model, open_batch, open_model
+from numbench.models import Server, describe_model, missing_key, open_batch, open_model
 from numbench.models.catalogue import named_models
 from numbench.models.hosted_model import HostedModel
 from numbench.models.providers import all_providers
-from numbench.runner import RunSpec, plan
+from numbench.runner.planning import plan
+from numbench.runner.spec import RunSpec
 from tests.models.adapter_calls import KEY
 
 PAPER = {
@@ -210,7 +211,7 @@ def test_the_error_for_a_malformed_env_file_names_it(
 @pytest.mark.parametrize("blank", ["", " ", "\t\n"])
 def test_a_blank_key_counts_as_not_set(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", blank)
-    assert not describe_model("gpt-5", "low").provider.key_is_set
+    assert missing_key(describe_model("gpt-5", "low")) == "OPENAI_API_KEY"
     with pytest.raises(BadInput, match="needs a key"):
         open_model("gpt-5", "low")
 

@@ -25,6 +25,7 @@ from numbench.models import (
     RequestSettings,
     Server,
     describe_model,
+    missing_key,
     open_batch,
     open_model,
 )
@@ -35,7 +36,9 @@ from numbench.models.facts import Rule
 from numbench.models.prices import find_price
 from numbench.models.providers import all_providers, find_provider
 from numbench.records import Completion
-from numbench.runner import RunSpec, plan, run
+from numbench.runner.execution import run
+from numbench.runner.planning import plan
+from numbench.runner.spec import RunSpec
 from tests.models.batch_servers import GeminiJobs, planned
 from tests.support.servers import serve
 
@@ -116,7 +119,7 @@ def test_a_minimal_plugin_in_this_process_answers(install: Callable[..., None]) 
     assert description == opened.description
     assert (description.display, description.level) == ("any/name", "default")
     assert (description.route, description.identity) == (None, {})
-    assert description.provider.key_is_set
+    assert missing_key(description) == ""
     assert description.provider.takes_prompts
     with pytest.raises(BadInput, match="leave out --batch"):
         open_batch("echo/x")
@@ -159,14 +162,14 @@ def test_a_hosted_plugin_gets_key_server_and_name(
     install(hosted())
     with pytest.raises(BadInput, match="acme/large needs a key: set ACME_API_KEY or ACME_TOKEN"):
         open_model("acme/large")
-    assert not describe_model("acme/large").provider.key_is_set
+    assert missing_key(describe_model("acme/large")) == "ACME_API_KEY or ACME_TOKEN"
     monkeypatch.setenv("ACME_TOKEN", " secret ")
     model: Any = open_model("acme/large", "high", Server("http://127.0.0.1:1/v1")).model
     assert model.target == ModelTarget(
         "acme/large", "large", key="secret", base_url="http://127.0.0.1:1/v1"
     )
     description = describe_model("acme/large", "high")
-    assert description.provider.key_is_set
+    assert missing_key(description) == ""
     assert description.route == "acme/large"
     assert description.settings.request == {"tier": "flex", "depth": 9}
     with pytest.raises(BadInput, match="--api responses: acme has chat only"):

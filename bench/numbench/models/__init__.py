@@ -1,211 +1,31 @@
 """Models: one protocol, `Model`, and the functions that open and describe models by name."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakValueDictionary
-
-from numbench.errors import BadInput
+# ruff: noqa: I001 - a module is named once
 from numbench.models.base import (
-    PLACEHOLDER_KEY,
-    PROVIDERS_OWN,
-    Api,
-    Message,
-    Model,
-    ModelTarget,
-    Request,
-    RequestSettings,
-    Server,
-    is_host_of,
-    is_loopback,
-    last_user_message,
-    may_see_keys,
+    Api as Api,
+    Message as Message,
+    Model as Model,
+    ModelTarget as ModelTarget,
+    Request as Request,
+    RequestSettings as RequestSettings,
+    Server as Server,
+    last_user_message as last_user_message,
 )
-from numbench.models.catalogue import (
-    ModelDescription,
-    describe_hosted,
-    find_model_provider,
-    select_level,
+from numbench.models.catalogue import ModelDescription as ModelDescription
+from numbench.models.facts import (
+    NamedModel as NamedModel,
+    Price as Price,
+    ReasoningLevel as ReasoningLevel,
 )
-from numbench.models.facts import DEFAULT_LEVEL, NamedModel, Price, ReasoningLevel
+from numbench.models.opening import (
+    OpenedModel as OpenedModel,
+    check_key as check_key,
+    describe_model as describe_model,
+    missing_key as missing_key,
+    open_batch as open_batch,
+    open_model as open_model,
+)
 from numbench.models.providers import (
-    ModelProperties,
-    ProviderPlugin,
-    all_providers,
-    join_names,
+    ModelProperties as ModelProperties,
+    ProviderPlugin as ProviderPlugin,
 )
-from numbench.secrets import check_api_key, key_from_environment, load_env_file
-
-if TYPE_CHECKING:
-    from numbench.models.batch_client import BatchService
-
-
-__all__ = [
-    "Api",
-    "Message",
-    "Model",
-    "ModelDescription",
-    "ModelProperties",
-    "ModelTarget",
-    "NamedModel",
-    "OpenedModel",
-    "Price",
-    "ProviderPlugin",
-    "ReasoningLevel",
-    "Request",
-    "RequestSettings",
-    "Server",
-    "check_key",
-    "describe_model",
-    "last_user_message",
-    "open_batch",
-    "open_model",
-]
-
-
-class OpenedModel(NamedTuple):
-    """A model that is ready for requests, and its description."""
-
-    model: Model
-    description: ModelDescription
-
-
-def describe_model(
-    name: str, reasoning: str | None = None, server: Server = PROVIDERS_OWN
-) -> ModelDescription:
-    """Return the description of the model that `open_model` would open; no key is needed.
-
-    Raises BadInput as `open_model` does, except for a missing key.
-    """
-    load_env_file()
-    provider = find_model_provider(name, server.base_url)
-    if not provider.in_process:
-        return describe_hosted(name, reasoning, server.base_url, server.api)
-    return _describe_in_process(provider, name, reasoning)
-
-
-def open_model(
-    name: str,
-    reasoning: str | None = None,
-    server: Server = PROVIDERS_OWN,
-    needs_key: bool = True,
-) -> OpenedModel:
-    """Open the model `name` at the level `reasoning`, on the user's server if there is one.
-
-    Raises BadInput, saying what is possible, for an unknown model, a level that it does not have,
-    a level that has to be named, an API format that its provider does not have, a missing key or
-    a malformed URL.
-
-    The provider's own key is sent to the provider's hosts and to this machine only; another server
-    gets that of `server.api_key_env`. A key or headers need https beyond private networks. Without
-    `needs_key` a model can be opened that has no key, to see its requests.
-    """
-    description = describe_model(name, reasoning, server)
-    if description.model is not None:
-        return OpenedModel(description.model, description)
-    target = _target(name, description, server, needs_key)
-    return OpenedModel(description.provider.open_model(target), description)
-
-
-def open_batch(
-    name: str,
-    reasoning: str | None = None,
-    server: Server = PROVIDERS_OWN,
-    needs_key: bool = True,
-) -> BatchService:
-    """Open the batch API of the provider of the model that `open_model` would open.
-
-    Raises BadInput as `open_model` does, and if the provider has no batch API.
-    """
-    provider = find_model_provider(name, server.base_url)
-    description = describe_model(name, reasoning, server)
-    if provider.open_batch is None:
-        able = [plugin.name for plugin in all_providers() if plugin.open_batch]
-        raise BadInput(
-            f"{name}: {provider.name} has no batch API ({join_names(able, 'and')} have one): "
-            "leave out --batch"
-        )
-    return provider.open_batch(_target(name, description, server, needs_key))
-
-
-def check_key(name: str, description: ModelDescription, server: Server = PROVIDERS_OWN) -> None:
-    """Raise BadInput if the model `name` needs a key that is not set."""
-    variable, base_url = server.api_key_env, server.base_url
-    variables = (variable,) if variable else description.provider.key_variables
-    is_needed = bool(variables) and bool(variable or not base_url)
-    if is_needed and not key_from_environment(variables):
-        is_openai = name.startswith("openai/") and not base_url
-        own = ", or give --base-url for your own server" if is_openai else ""
-        raise BadInput(
-            f"{name} needs a key: set {' or '.join(variables)} in the environment or in .env{own}"
-        )
-
-
-_Files = tuple[tuple[str, int, int], ...]
-
-_open_models: WeakValueDictionary[tuple[str, _Files], Model] = WeakValueDictionary()
-"""The models in this process by name and files: loading and hashing one may take minutes."""
-
-
-def _files_of(served_name: str) -> _Files:
-    """Return names, sizes and times of the files in a model's folder; none for another name.
-
-    A network that is trained again in its folder is another model.
-    """
-    folder = Path(served_name)
-    if not folder.is_dir():
-        return ()
-    states = ((path.name, path.stat()) for path in sorted(folder.iterdir()))
-    return tuple((name, state.st_size, state.st_mtime_ns) for name, state in states)
-
-
-def _describe_in_process(
-    provider: ProviderPlugin, name: str, reasoning: str | None
-) -> ModelDescription:
-    served_name = name.partition("/")[2]
-    if provider.levels:
-        # Opening the model may take minutes.
-        select_level(name, reasoning, provider.levels)
-    key = (name, _files_of(served_name))
-    model = _open_models.get(key)
-    if model is None:
-        model = provider.open_model(ModelTarget(name, served_name))
-        _open_models[key] = model
-    properties: ModelProperties = getattr(model, "properties", ModelProperties())
-    levels = properties.levels or provider.levels or {DEFAULT_LEVEL: ReasoningLevel()}
-    level = select_level(name, reasoning, levels)
-    request = {**properties.settings.request, **levels[level].request}
-    return ModelDescription(
-        display=properties.display or served_name,
-        level=level,
-        settings=replace(properties.settings, request=request),
-        identity=dict(properties.identity),
-        provider=provider,
-        served_name=served_name,
-        model=model,
-    )
-
-
-def _target(
-    name: str, description: ModelDescription, server: Server, needs_key: bool
-) -> ModelTarget:
-    """Return the target of a hosted model. Raises BadInput for a missing or malformed key."""
-    provider, base_url, variable = description.provider, server.base_url, server.api_key_env
-    if base_url and (variable or server.headers) and not may_see_keys(base_url):
-        raise BadInput(
-            "--base-url would send prompts and key in plain text over the internet; use https://, "
-            "or leave out --api-key-env and --header"
-        )
-    if needs_key:
-        check_key(name, description, server)
-    variables = (variable,) if variable else provider.key_variables
-    key = None if needs_key else PLACEHOLDER_KEY
-    if environment_key := key_from_environment(variables):
-        check_api_key(environment_key.variable, environment_key.key)
-        is_known = not base_url or is_loopback(base_url) or is_host_of(provider.hosts, base_url)
-        key = environment_key.key if is_known or variable else None
-    return ModelTarget(
-        name, description.served_name, key, base_url, server.api, server.headers, server.stream
-    )

@@ -30,7 +30,6 @@ from numbench.models.facts import (
     user_tables,
 )
 from numbench.plugins import load_plugins
-from numbench.secrets import key_from_environment
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
@@ -120,11 +119,6 @@ class ProviderPlugin:
     def routes(self) -> tuple[str, ...]:
         """The examples with the provider's name, for example `openai/NAME`."""
         return tuple(f"{self.name}/{example}" for example in self.examples)
-
-    @property
-    def key_is_set(self) -> bool:
-        """Whether the environment has the API key, if one is needed."""
-        return not self.key_variables or key_from_environment(self.key_variables) is not None
 
     @property
     def is_router(self) -> bool:

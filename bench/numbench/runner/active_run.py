@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from numbench.runner.budget import RunCosts, limit_message
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import RequestSource
-from numbench.runner.resolution import ResolvedRun
+from numbench.runner.resolution import PreparedRun
 from numbench.runner.retrying import Attempts, RetryPolicy
 from numbench.runner.run_state import RunState
 from numbench.runner.spec import RetryKind
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
 
 
-class RunInterrupted(KeyboardInterrupt):
-    """A signal interrupted the run; `report` describes what is on disk. Exit code 130."""
+class _Stopped(BaseException):
+    """The run stopped with open items; `report` describes what is on disk."""
 
     def __init__(self, message: str, report: RunReport) -> None:
         super().__init__(message)
         self.report = report
 
 
-class LimitReached(NumbenchError):
-    """The run stopped at a limit with open items; `report` describes what is on disk."""
+class RunInterrupted(_Stopped, KeyboardInterrupt):
+    """A signal interrupted the run. Exit code 130."""
+
+
+class LimitReached(_Stopped, NumbenchError):
+    """The run stopped at a limit."""
 
     exit_code = 3
-
-    def __init__(self, message: str, report: RunReport) -> None:
-        super().__init__(message)
-        self.report = report
 
 
 class CostLimitReached(LimitReached):
@@ -55,7 +56,7 @@ class TimeLimitReached(LimitReached):
 
 
 @dataclass(kw_only=True, eq=False)
-class ActiveRun:
+class ActiveRun(ABC):
     """A run in execution, which `interrupt` and `cancel` end from any thread.
 
     client: answers the requests. source: where they come from; `requests` may be sent now.
@@ -64,7 +65,7 @@ class ActiveRun:
     is sent.
     """
 
-    resolved: ResolvedRun
+    resolved: PreparedRun
     client: Model | BatchService
     source: RequestSource
     requests: Sequence[ItemSample]
@@ -86,17 +87,17 @@ class ActiveRun:
         """What the run has cost, and its share of the budget."""
         return self.state.costs
 
+    @abstractmethod
     async def send_all(self) -> None:
         """Complete all items, or until stopped. Raises NumbenchError if none can be answered."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stop(self) -> None:
         """Send nothing more, and let `send_all` end soon."""
-        raise NotImplementedError
 
+    @abstractmethod
     def progress_fields(self) -> dict[str, Any]:
         """Return the fields of RunProgress that only the workers or the jobs know."""
-        raise NotImplementedError
 
     async def run(self) -> None:
         """Execute the run, then close the client."""
@@ -174,13 +175,12 @@ class ActiveRun:
         Its cost is added to the budget. job: the batch job that the result is from. It may be of an
         earlier call, with another token limit.
         """
-        response = make_response(attempts, completion)
+        about: dict[str, Any] = {"batch_job": job.id} if job else {}
         outcome = self.state.outcomes.get(attempts.requested.id)
-        if job is not None:
-            response = structs.replace(response, batch_job=job.id)
         if outcome in get_args(RetryKind):
             limit = job.max_tokens if job else self.resolved.new_token_limit
-            response = structs.replace(response, retry_of=outcome, max_tokens=limit)
+            about |= {"retry_of": outcome, "max_tokens": limit}
+        response = structs.replace(make_response(attempts, completion), **about)
         await self.journal.append(response)
         self.costs.count(attempts.requested, response, attempts.failed_cost)
         return response

@@ -97,7 +97,7 @@ class BatchJobs(ActiveRun):
 
     def _record(self, job: Job, state: JobState, job_id: str | None = None) -> Job:
         """Return a job in a new state, which is on disk."""
-        self.journal.record_job(Job(key=job.key, state=state, id=job_id, at=timestamp()))
+        self.journal.record(Job(key=job.key, state=state, id=job_id, at=timestamp()))
         return replace(job, state=state, id=job_id)
 
     async def _find(self, job: Job) -> str | None:
@@ -134,7 +134,7 @@ class BatchJobs(ActiveRun):
                 at=timestamp(),
                 max_tokens=self.resolved.new_token_limit,
             )
-            self.journal.record_job(job)
+            self.journal.record(job)
             self._uncollected[job.key] = set(job.items)
             job_id = await self._submit(requests, job)
             self._track(self._record(job, "submitted", job_id))

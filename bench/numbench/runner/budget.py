@@ -82,9 +82,9 @@ class Budget:
     The reservation of an attempt that may have been billed, but did not say what it cost, stays.
     """
 
-    def __init__(self, limit: float | None = None) -> None:
-        """Without a limit, every request is admitted."""
-        self.limit = math.inf if limit is None else limit
+    def __init__(self, max_cost: float | None = None) -> None:
+        """Without a limit, which is infinite then, every request is admitted."""
+        self.max_cost = math.inf if max_cost is None else max_cost
         self._runs: dict[Path, RunCosts] = {}
         self.cost_unknown = False
         self.unpriced_attempts = 0
@@ -98,7 +98,7 @@ class Budget:
     @property
     def is_limited(self) -> bool:
         """Whether there is a limit."""
-        return self.limit < math.inf
+        return self.max_cost < math.inf
 
     @property
     def spent(self) -> float:
@@ -120,7 +120,7 @@ class Budget:
         """Whether the limit covers every request in flight, also if it is sent once more."""
         is_alone = self.in_flight <= 1
         needed = sum(run.committed + run.tail_margin(is_alone) for run in self._runs.values())
-        return needed <= self.limit * _ROUNDING_TOLERANCE
+        return needed <= self.max_cost * _ROUNDING_TOLERANCE
 
     @property
     def tasks(self) -> list[TaskCosts]:
@@ -264,7 +264,7 @@ class RunCosts:
 
 def limit_message(budget: Budget, report: RunReport) -> str:
     """Return why a run stopped at a cost limit, what it has cost, and how to continue."""
-    limit, advice = f"--max-cost {budget.limit:g}", " with a larger --max-cost"
+    limit, advice = f"--max-cost {budget.max_cost:g}", " with a larger --max-cost"
     if budget.cost_unknown:
         advice = " without --max-cost"
         reason = (
@@ -277,7 +277,7 @@ def limit_message(budget: Budget, report: RunReport) -> str:
             f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
             "no cost is known"
         )
-    elif budget.spent > budget.limit:
+    elif budget.spent > budget.max_cost:
         reason = f"stopped after an unusually expensive answer exceeded {limit}"
     else:
         reason = f"stopped before exceeding {limit}"

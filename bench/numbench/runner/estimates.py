@@ -9,10 +9,9 @@ from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import fee_parameters
-from numbench.models.providers import find_provider
 from numbench.published import published_means
 from numbench.records import ItemSample
-from numbench.runner.resolution import ResolvedRun
+from numbench.runner.resolution import PreparedRun
 
 CHARACTERS_PER_TOKEN = 3
 """A rough figure for prompts full of digits; no tokenizer is used."""
@@ -36,7 +35,7 @@ class TaskPlan(NamedTuple):
 
 
 def plan_task(
-    resolved: ResolvedRun,
+    resolved: PreparedRun,
     task: str,
     requests: Sequence[ItemSample],
     averages: Mapping[str, float],
@@ -72,7 +71,7 @@ def published_configurations() -> tuple[tuple[str, str], ...]:
     return tuple((names[display], level) for display, level in published_means())
 
 
-def cost_limit_note(resolved: ResolvedRun) -> str:
+def cost_limit_note(resolved: PreparedRun) -> str:
     """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
     missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
     if not missing and resolved.description.known.limit_excludes_reasoning:
@@ -87,29 +86,57 @@ def cost_limit_note(resolved: ResolvedRun) -> str:
     )
 
 
-def check_cost_limit(resolved: ResolvedRun) -> None:
-    """Raise BadInput if no cost limit can be enforced."""
+def check_cost_limit(resolved: PreparedRun) -> None:
+    """Raise BadInput if there is a cost limit that cannot be enforced."""
+    if resolved.spec.max_cost is None:
+        return
     model, route = resolved.spec.model, resolved.description.route
     params, price = resolved.spec.params, resolved.price
     if route is None:
         raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
-    provider = route.partition("/")[0]
-    plugin = find_provider(provider)
-    reports_cost = plugin is not None and plugin.reports_cost
-    if not reports_cost and (names := fee_parameters(params)):
+    provider = resolved.description.provider
+    if not provider.reports_cost and (names := fee_parameters(params)):
         raise BadInput(
             f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
             "be enforced; omit one of them"
         )
-    if not reports_cost and (price is None or price.varies):
+    if not provider.reports_cost and (price is None or price.varies):
         raise BadInput(
-            f"{model}: no price is known for {route} and {provider} reports no cost, so --max-cost "
-            f"cannot be enforced; add the price to {USER_CATALOGUE}"
+            f"{model}: no price is known for {route} and {provider.name} reports no cost, so "
+            f"--max-cost cannot be enforced; add the price to {USER_CATALOGUE}"
         )
 
 
-def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
-    """Return the expected US dollars per request of each task, as far as they are known."""
+def check_known_costs(resolved: PreparedRun, unpriced: str | None, unknown: Sequence[str]) -> None:
+    """Raise BadInput if what a run has on disk, or its batch, rules its cost limit out.
+
+    unpriced: an item with an answer of unknown cost. unknown: the tasks whose costs are unknown.
+    """
+    if resolved.spec.max_cost is None:
+        return
+    if unpriced is not None:
+        raise BadInput(
+            f"the run contains an answer of unknown cost ({unpriced}), so --max-cost cannot "
+            "be enforced; choose another --out"
+        )
+    if resolved.spec.batch and unknown:
+        raise BadInput(
+            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
+            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
+        )
+
+
+def estimated_costs(resolved: PreparedRun) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the expected and the highest US dollars per request of each task, as far as known.
+
+    They matter for a cost limit only; without one there are none.
+    """
+    if resolved.spec.max_cost is None:
+        return {}, {}
+    return _expected_costs(resolved), highest_costs(resolved)
+
+
+def _expected_costs(resolved: PreparedRun) -> dict[str, float]:
     averages = published_tokens(resolved.spec.model, resolved.description.level)
     plans = [
         plan_task(resolved, task, requests, averages)
@@ -118,7 +145,7 @@ def expected_costs(resolved: ResolvedRun) -> dict[str, float]:
     return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
 
 
-def highest_costs(resolved: ResolvedRun) -> dict[str, float]:
+def highest_costs(resolved: PreparedRun) -> dict[str, float]:
     """Return the most US dollars that a request of each task can cost, as far as they are known.
 
     That takes a price and a token limit that bounds all that is billed. A token has at least one

@@ -16,12 +16,12 @@ from numbench.runner.active_run import ActiveRun
 from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
 from numbench.runner.estimates import cost_limit_note
-from numbench.runner.prepare import PreparedRun, prepare
+from numbench.runner.prepare import prepare
 from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
 from numbench.runner.recorded_requests import record_requests
 from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
-from numbench.runner.resolution import ResolvedRun, interleave
+from numbench.runner.resolution import PreparedRun, interleave
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -101,7 +101,7 @@ def _open_alone(
     )
 
 
-def check_retirement(resolved: ResolvedRun) -> None:
+def check_retirement(resolved: PreparedRun) -> None:
     """Raise BadInput if the provider no longer serves the model, unless the user knows that."""
     known, name = resolved.description.known, resolved.spec.model
     if known.is_retired and not resolved.spec.allow_retired:
@@ -113,7 +113,7 @@ def check_retirement(resolved: ResolvedRun) -> None:
 
 @contextmanager
 def open_run(
-    prepared: PreparedRun,
+    resolved: PreparedRun,
     judge: ScoreCallback | None,
     policy: RetryPolicy,
     budget: Budget,
@@ -125,9 +125,9 @@ def open_run(
 
     budget, pacer, time_limit: those of the whole command. on_progress: None for a display.
     """
-    spec, resolved = prepared.spec, prepared.resolved
+    spec = resolved.spec
     check_retirement(resolved)
-    client = prepared.open_client()
+    client = resolved.open_client()
     display: Any = nullcontext(on_progress)
     if on_progress is None:
         if note := cost_limit_note(resolved):
@@ -141,36 +141,34 @@ def open_run(
         display as watch,
     ):
         store_prompts(resolved.folder, resolved.variant.prompts)
-        record_requests(resolved.folder, prepared.requests)
+        record_requests(resolved.folder, resolved.requests)
         # Only now, because another call may have added to it since the plan.
-        prepared.check_jobs()
         state = read_state(resolved, judge)
         budget.add(resolved.folder, state.costs)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
         stats.report.possibly_billed += journal.lost_attempts
-        parts: dict[str, Any] = {
-            "client": client,
-            "resolved": resolved,
-            "source": source,
-            "requests": requests,
-            "journal": journal,
-            "policy": policy,
-            "on_progress": watch,
-            "stats": stats,
-            "state": state,
-            "timeout": spec.timeout,
-            "time_limit": time_limit,
-        }
-        if spec.batch:
-            yield BatchJobs(**parts)
-        else:
-            yield Workers(**parts, concurrency=concurrency, pacer=pacer)
+        of_requests = {} if spec.batch else {"concurrency": concurrency, "pacer": pacer}
+        kind: Any = BatchJobs if spec.batch else Workers
+        yield kind(
+            client=client,
+            resolved=resolved,
+            source=source,
+            requests=requests,
+            journal=journal,
+            policy=policy,
+            on_progress=watch,
+            stats=stats,
+            state=state,
+            timeout=spec.timeout,
+            time_limit=time_limit,
+            **of_requests,
+        )
 
 
 def _open_source(
-    resolved: ResolvedRun, judge: ScoreCallback | None, journal: Journal, state: RunState
+    resolved: PreparedRun, judge: ScoreCallback | None, journal: Journal, state: RunState
 ) -> RequestSource:
     """Return the requests of a run on a dataset, or of a measurement."""
     spec = resolved.spec

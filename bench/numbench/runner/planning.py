@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
+from numbench.models import missing_key
 from numbench.models.facts import USER_CATALOGUE, today
 from numbench.models.prices import Price, fee_parameters, load_model_map
 from numbench.runner.budget import RunCosts
@@ -21,10 +22,10 @@ from numbench.runner.estimates import (
     plan_task,
     published_tokens,
 )
-from numbench.runner.prepare import PreparedRun, prepare
+from numbench.runner.prepare import prepare
 from numbench.runner.progress import NO_VALUE
 from numbench.runner.recorded_requests import parameters_of
-from numbench.runner.resolution import ResolvedRun
+from numbench.runner.resolution import PreparedRun, server_of
 from numbench.runner.run_state import open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
@@ -48,16 +49,11 @@ class Plan(NamedTuple):
     folder so far. notes: what else the estimates rest on.
     """
 
-    prepared: PreparedRun
+    resolved: PreparedRun
     tasks: tuple[TaskPlan, ...]
     items_in_jobs: int
     costs: RunCosts
     notes: tuple[str, ...] = ()
-
-    @property
-    def resolved(self) -> ResolvedRun:
-        """What the specification of the run refers to."""
-        return self.prepared.resolved
 
     @property
     def spec(self) -> RunSpec:
@@ -72,7 +68,7 @@ class Plan(NamedTuple):
     @property
     def request(self) -> Mapping[str, object] | None:
         """The body of the first request without its messages, None if it is not known."""
-        bodies = (parameters_of(each.body) for each in self.prepared.requests.values())
+        bodies = (parameters_of(each.body) for each in self.resolved.requests.values())
         return next(bodies, None)
 
     @property
@@ -120,9 +116,7 @@ class Plan(NamedTuple):
 
 def plan(spec: RunSpec) -> Plan:
     """Return what `run` would do now. Raises BadInput wherever `run` would."""
-    prepared = prepare(spec)
-    resolved = prepared.resolved
-    prepared.check_jobs()
+    resolved = prepare(spec)
     stored = read_state(resolved)
     published = published_tokens(spec.model, resolved.description.level)
     if isinstance(spec, HorizonSpec):
@@ -138,11 +132,11 @@ def plan(spec: RunSpec) -> Plan:
             remaining = [each for each in remaining if each.id not in stored.in_progress]
             tasks.append(plan_task(resolved, task, remaining, averages))
     in_jobs = len(stored.in_progress)
-    return Plan(prepared, tuple(tasks), in_jobs, stored.costs, tuple(notes))
+    return Plan(resolved, tuple(tasks), in_jobs, stored.costs, tuple(notes))
 
 
 def _plan_measurement(
-    resolved: ResolvedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
+    resolved: PreparedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
 ) -> tuple[list[TaskPlan], list[str]]:
     """Return what each task takes if its h50 is 100, and on what that is based.
 
@@ -243,14 +237,10 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     ]
 
 
-def missing_keys(plans: Sequence[Plan]) -> dict[str, None]:
+def missing_keys(plans: Sequence[Plan]) -> list[str]:
     """Return the environment variables that runs need and that are not set."""
-    return {
-        " or ".join(plan.resolved.description.provider.key_variables): None
-        for plan in plans
-        if not (plan.spec.base_url or plan.spec.api_key_env)
-        and not plan.resolved.description.provider.key_is_set
-    }
+    keys = (missing_key(plan.resolved.description, server_of(plan.spec)) for plan in plans)
+    return [key for key in dict.fromkeys(keys) if key]
 
 
 def _notices(plan: Plan) -> list[str]:

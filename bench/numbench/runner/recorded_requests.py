@@ -20,7 +20,7 @@ from numbench.journal import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
 from numbench.records import Item, ItemSample, RecordedRequest
-from numbench.runner.resolution import ResolvedRun
+from numbench.runner.resolution import PreparedRun
 from numbench.secrets import mask_json
 
 _QUESTION = "{question}"
@@ -39,16 +39,14 @@ _MESSAGE_FIELDS = frozenset(
 )
 
 
-def with_requests(
-    model: Model, resolved: ResolvedRun
-) -> tuple[ResolvedRun, dict[str, RecordedRequest]]:
-    """Return the run with the hashes of its requests in `info`, and its first requests by task.
+def with_requests(model: Model, resolved: PreparedRun) -> PreparedRun:
+    """Return the run with its first requests by task, and their hashes in `info`.
 
     Models in this process have none, and those of providers without `inspects_requests` are
     unknown.
     """
     if not resolved.description.provider.inspects_requests:
-        return resolved, {}
+        return resolved
     if not isinstance(model, ModelWithBodies):
         raise BadInput(
             f"{resolved.spec.model}: its provider declares `inspects_requests`, but its model has "
@@ -71,7 +69,7 @@ def with_requests(
             )
     hashes = {task: request.sha256 for task, request in requests.items()}
     info = msgspec.structs.replace(resolved.info, requests=hashes)
-    return replace(resolved, info=info), requests
+    return replace(resolved, info=info, requests=requests)
 
 
 def record_requests(folder: Path, requests: Mapping[str, RecordedRequest]) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.sizes import size_text
 from numbench.journal import Journal, read_rounds, read_run
-from numbench.records import Completion, Item, ItemSample, Round, request_id
-from numbench.runner.progress import NO_VALUE, SEPARATOR
+from numbench.records import Completion, ItemSample, Round, request_id
+from numbench.runner.progress import NO_VALUE, SEPARATOR, ScoreCallback
 from numbench.runner.resolution import interleave
 
 if TYPE_CHECKING:
     from numbench.horizon.measurement import TaskMeasurement
-
-Judge = Callable[[Item, Completion], bool | None]
 
 
 class DatasetRequests:
@@ -60,7 +58,7 @@ class HorizonRequests:
         measurements: Mapping[str, TaskMeasurement],
         items: ItemSequences,
         samples: int,
-        judge: Judge,
+        judge: ScoreCallback,
         journal: Journal,
     ) -> None:
         """Continue the measurement in the run folder of the journal."""
@@ -128,7 +126,7 @@ class HorizonRequests:
                 self._begin_round(task, items)
 
     def _begin_round(self, task: str, items: Sequence[str]) -> None:
-        self._journal.record_round(Round(task=task, items=tuple(items)))
+        self._journal.record(Round(task=task, items=tuple(items)))
         self._add_round(task, items)
 
     def _add_round(self, task: str, items: Sequence[str]) -> None:

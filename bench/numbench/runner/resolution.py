@@ -27,15 +27,27 @@ from numbench.horizon.items import (
 from numbench.horizon.sizes import answer_tokens, prompt_tokens, task_sizes
 from numbench.models import (
     Message,
+    Model,
     ModelDescription,
     Request,
     RequestSettings,
     Server,
+    check_key,
     describe_model,
+    open_model,
 )
 from numbench.models.facts import today
 from numbench.models.prices import Price, find_price, with_cost
-from numbench.records import PAPER, Completion, HorizonInfo, Item, ItemSample, RunInfo, parse_shard
+from numbench.records import (
+    PAPER,
+    Completion,
+    HorizonInfo,
+    Item,
+    ItemSample,
+    RecordedRequest,
+    RunInfo,
+    parse_shard,
+)
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
 from numbench.runner.options import given_options, option_name, options_of
 from numbench.runner.request_options import check_params, recorded_headers
@@ -47,6 +59,7 @@ from numbench.transforms import NO_TRANSFORM, Variant, open_variant
 
 if TYPE_CHECKING:
     from numbench.horizon.measurement import TaskMeasurement
+    from numbench.models.batch_client import BatchService
 
 _UNREAD_NOTATIONS = ("grouping", "decimal-comma")
 """Transformations whose numbers the models that take no prompts cannot read."""
@@ -59,13 +72,15 @@ _CompletionT = TypeVar("_CompletionT", bound=Completion)
 
 
 @dataclass(frozen=True)
-class ResolvedRun:
-    """A RunSpec with its dataset, model and folder looked up.
+class PreparedRun:
+    """A RunSpec with its dataset, model and folder looked up; nothing is sent or written.
 
     settings: a template for the settings of the requests. examples, items: as they are asked. info:
     the content of `run.json`. variant: prompts and transformation. price: that of a request, with
     `discount` in a batch job; None if it is unknown or the model runs in this process. sizes: those
     that a horizon measurement may ask, by task; its dataset has only examples of the questions.
+    requests: the first one of each task, as far as they are known. model, service: what answers
+    them, the batch API with `--batch`; None if it is opened only for the run.
     """
 
     spec: RunSpec
@@ -79,6 +94,9 @@ class ResolvedRun:
     variant: Variant
     price: Price | None
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    requests: Mapping[str, RecordedRequest] = field(default_factory=dict)
+    model: Model | None = None
+    service: BatchService | None = None
     _prices: dict[object, Price | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -165,6 +183,13 @@ class ResolvedRun:
             for task in self.tasks
         }
 
+    def open_client(self) -> Model | BatchService:
+        """Return what answers the requests. Raises BadInput if its key is missing."""
+        spec, server = self.spec, server_of(self.spec)
+        check_key(spec.model, self.description, server)
+        # The requests of some models cannot be seen before they are sent, nor are they opened.
+        return self.service or self.model or open_model(spec.model, spec.reasoning, server).model
+
     def open_measurements(self) -> dict[str, TaskMeasurement]:
         """Return the measurement of each task, before any answer."""
         # It imports NumPy, which runs on datasets do not need.
@@ -188,7 +213,7 @@ def describe(spec: RunSpec) -> ModelDescription:
     return describe_model(spec.model, spec.reasoning, server_of(spec))
 
 
-def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
+def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
     """Look up what `spec` refers to, for the model with this `description`.
 
     Raises BadInput for wrong values.
@@ -237,7 +262,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> ResolvedRun:
         transform=variant.transform.name if variant.transform else None,
         horizon=_horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
     )
-    return ResolvedRun(
+    return PreparedRun(
         spec, description, dataset, tasks, settings, shown, folder, info, variant, price, sizes
     )
 

@@ -13,9 +13,9 @@ from numbench.journal import iter_responses, lost_requests, read_jobs
 from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
-from numbench.runner.estimates import expected_costs, highest_costs
+from numbench.runner.estimates import check_known_costs, estimated_costs
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
-from numbench.runner.resolution import ResolvedRun
+from numbench.runner.resolution import PreparedRun
 from numbench.runner.spec import RetryKind
 from numbench.served_models import ServedModels, served_models
 from numbench.thinking_text import separate_thinking
@@ -68,17 +68,22 @@ class RunState:
         return stats
 
 
-def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> RunState:
+def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> RunState:
     """Read the journal of a run once.
 
     judge: decides whether an answer is correct. Responses to items that the run does not have count
-    for the costs only. Raises BadInput for a broken line, or if the costs so far, or those of a
-    batch job, whose requests are sent all at once, rule out a cost limit.
+    for the costs only. Raises BadInput for a broken line, if answers in progress would be paid for
+    again without `--batch`, or if the costs so far, or those of a batch job, whose requests are
+    sent all at once, rule out a cost limit.
     """
     folder, state = resolved.folder, RunState(served=served_models(resolved.info, ()))
-    if resolved.spec.max_cost is not None:
-        state.costs = RunCosts(expected_costs(resolved), highest_costs(resolved))
+    state.costs = RunCosts(*estimated_costs(resolved))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
+    if not resolved.spec.batch and any(job.is_active for job in jobs):
+        raise BadInput(
+            f"{folder}: a batch job of this run is still active at the provider; run the same "
+            "command with --batch to collect its answers"
+        )
     state.uncollected = {job.key: set(job.items) for job in jobs}
     by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
     asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
@@ -91,7 +96,8 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
         response = resolved.with_cost(response, is_batch=response.batch_job is not None)
-        by_id.get(str(response.batch_job), set()).discard(request_id)
+        if uncollected := by_id.get(response.batch_job or ""):
+            uncollected.discard(request_id)
         _count_cost(resolved, state, response, item)
         state.served.count(response)
         if response.error is None:
@@ -106,12 +112,13 @@ def read_state(resolved: ResolvedRun, judge: ScoreCallback | None = None) -> Run
             state.results[request_id] = known.setdefault(result, result)
     active = (state.uncollected[job.key] for job in jobs if job.is_active)
     state.in_progress = set().union(*active)
-    _check_costs(resolved, state)
+    unknown = [task for task in resolved.tasks if state.costs.tasks[task].estimate is None]
+    check_known_costs(resolved, state.unpriced, unknown)
     return state
 
 
 def _count_cost(
-    resolved: ResolvedRun, state: RunState, response: Response, item: Item | None
+    resolved: PreparedRun, state: RunState, response: Response, item: Item | None
 ) -> None:
     task = item.task if item else resolved.dataset.task_of(response.item_id)
     if response.cost is not None:
@@ -123,22 +130,6 @@ def _count_cost(
         state.unpriced = response.item_id
     if attempts := response.possibly_billed_attempts:
         state.costs.add_possibly_billed(task, attempts, is_earlier=True)
-
-
-def _check_costs(resolved: ResolvedRun, state: RunState) -> None:
-    if resolved.spec.max_cost is None:
-        return
-    if state.unpriced is not None:
-        raise BadInput(
-            f"the run contains an answer of unknown cost ({state.unpriced}), so --max-cost cannot "
-            "be enforced; choose another --out"
-        )
-    unknown = [task for task in resolved.tasks if state.costs.tasks[task].estimate is None]
-    if resolved.spec.batch and unknown:
-        raise BadInput(
-            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
-            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
-        )
 
 
 def _horizon_item(dataset: object, item_id: str) -> Item:
@@ -160,7 +151,7 @@ def answer_defect(response: Response) -> RetryKind | None:
 
 
 def open_requests(
-    resolved: ResolvedRun,
+    resolved: PreparedRun,
     requests: Iterable[ItemSample],
     outcomes: Outcomes,
     retry: Collection[str],

@@ -24,10 +24,9 @@ from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import check_retirement, open_run, run_to_end
 from numbench.runner.options import option_name, options_of
 from numbench.runner.planning import Plan, missing_keys, plan
-from numbench.runner.prepare import PreparedRun
 from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
-from numbench.runner.resolution import describe, folder_name
+from numbench.runner.resolution import PreparedRun, describe, folder_name
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.throttle import RequestPacer
@@ -277,7 +276,7 @@ class _Suite:
             pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
             try:
                 title = f"{number} of {len(self.plans)}: {each.resolved.title}"
-                report = await self._run_one(each.prepared, title, as_lines, pacer)
+                report = await self._run_one(each.resolved, title, as_lines, pacer)
             except RunInterrupted as error:
                 self.end = error
             except LimitReached as error:
