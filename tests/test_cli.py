@@ -24,29 +24,13 @@ from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
 from numbench.secrets import load_env_file
+from tests.support.command_line import KEYS, NUMBENCH, numbench
 
 ROOT = Path(__file__).parents[1]
-NUMBENCH = (sys.executable, "-m", "numbench")
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
-KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 COMMANDS = [name for group in _COMMANDS.values() for name in group]
 
 Call = Callable[..., tuple[object, str, str]]
-
-
-def numbench(
-    *arguments: str, cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, without keys."""
-    kept = {name: value for name, value in os.environ.items() if name not in KEYS}
-    return subprocess.run(
-        [*NUMBENCH, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=kept | environment,
-        timeout=120,
-    )
 
 
 @pytest.fixture

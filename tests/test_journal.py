@@ -18,20 +18,9 @@ from msgspec.structs import replace
 from numbench import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import Journal, find_runs, iter_responses, read_run, write_run
-from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo
+from numbench.records import Failure, Response, RunInfo
+from tests.support.runs import INFO
 
-INFO = RunInfo(
-    model="m",
-    display="M",
-    reasoning="none",
-    dataset=DatasetRef(name="v1", path="../v1", sha256="a" * 64),
-    prompt=PromptRef(name="paper", sha256="b" * 64),
-    tasks=("mean",),
-    limit=5,
-    settings={"temperature": 0.0, "request": {"reasoning_effort": "low"}},
-    versions={"numbench": "0.1.0"},
-    created="2025-01-01T00:00:00+00:00",
-)
 FAILURE = Failure(kind="transient", message="gone")
 
 
@@ -233,7 +222,7 @@ def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
 
 HOLD = (
     "import sys; from pathlib import Path; from numbench.journal import Journal\n"
-    "from tests.test_journal import INFO\n"
+    "from tests.support.runs import INFO\n"
     "with Journal(Path(sys.argv[1]), INFO):\n"
     "    print('open', flush=True); sys.stdin.read()\n"
 )

@@ -37,14 +37,15 @@ from numbench.records import (
 )
 from numbench.reporting.data import ReportData
 from numbench.reporting.warnings import report_warnings
-from numbench.runner import RunSpec, plan
+from numbench.runner.planning import plan
 from numbench.runner.resolution import describe, resolve
+from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider
+from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go, good, questions, small_dataset
 from tests.support.servers import serve
-from tests.test_cli import numbench
 
 __all__ = ["dataset", "keys"]
 

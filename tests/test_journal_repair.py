@@ -13,10 +13,10 @@ from numbench.journal import Journal, iter_responses, read_run
 from numbench.journal_repair import verify_run
 from numbench.jsonl import encode
 from numbench.records import Response
+from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import go, good
 from tests.support.servers import serve
-from tests.test_cli import numbench
 
 __all__ = ["dataset", "keys"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from numbench.errors import BadInput
 from numbench.journal import read_run
-from numbench.runner import run
+from numbench.runner.execution import run
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct
 from tests.support.servers import ReceivedRequest, Reply, chat, serve

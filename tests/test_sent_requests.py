@@ -11,7 +11,7 @@ from numbench.errors import NumbenchError
 from numbench.journal import SENT, Journal, iter_responses, lost_requests
 from numbench.records import ItemSample, Response
 from numbench.tasks.items import make_item
-from tests.test_journal import INFO
+from tests.support.runs import INFO
 
 ITEMS = [make_item("mean", "mean", (str(n), "1"), {}) for n in range(4)]
 

@@ -12,10 +12,10 @@ from numbench.cli import app
 from numbench.records import Completion, Failure
 from numbench.served_models import ServedModels, is_same_model
 from tests.support import servers
+from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go
 from tests.support.servers import ReceivedRequest, Reply, serve
-from tests.test_cli import numbench
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from numbench.journal import iter_responses
-from tests.runner.test_interruptions import KEY, start
 from tests.support import servers
-from tests.support.runs import questions, small_dataset
+from tests.support.command_line import start
+from tests.support.runs import KEY, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.heavy

@@ -125,7 +125,10 @@ def test_headers_of_the_user_replace_the_providers_and_the_environments(
     headers = sent(target, ("chat",), header_variables=variables)
     assert headers["authorization"] == [f"Bearer {KEY}"]
     assert (headers["openai-organization"], headers["openai-project"]) == (["org-1"], ["mine"])
-    for wire, name in (("gemini", "X-Goog-Api-Key"), ("messages", "X-API-Key")):
+    for wire, name in (
+        *(("chat", "authorization"), ("responses", "Authorization")),
+        *(("gemini", "X-Goog-Api-Key"), ("messages", "X-API-Key")),
+    ):
         target = ModelTarget("x/y", "y", KEY, headers={name: "own-key"}, stream=False)
         assert sent(target, (wire,))[name.lower()] == ["own-key"]
 

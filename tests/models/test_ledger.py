@@ -14,7 +14,7 @@ from aiohttp import web
 from numbench.journal import read_run
 from tests.support import servers
 from tests.support.run_fixtures import keys
-from tests.support.runs import go, small_dataset
+from tests.support.runs import go, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 __all__ = ["keys"]
@@ -28,13 +28,6 @@ WIRES = {
     "anthropic": "anthropic/some",
 }
 INPUT, OUTPUT = 10, 7
-PRICE = """[[price]]
-route = "{}"
-input = 1000.0
-output = 3000.0
-date = "2026-01-31"
-source = "test"
-"""
 COST = (INPUT * 1000 + OUTPUT * 3000) / 1e6
 
 
@@ -174,9 +167,7 @@ def test_the_journal_equals_the_ledger_of_the_provider(
         ledger.cost += COST if fate == "reported" else 0.0
         return await fault(received)
 
-    catalogue = tmp_path / "prices.toml"
-    catalogue.write_text(PRICE.format(WIRES[wire]))
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(catalogue))
+    set_prices(monkeypatch, tmp_path, {WIRES[wire]: (1000, 3000)})
     api = {"api": "responses"} if wire == "responses" else {}
     data = small_dataset(tmp_path / "data", 2)
     with serve(script) as server:

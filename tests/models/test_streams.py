@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.errors import BadInput
-from numbench.models import Api, Server, open_model
+from numbench.models import Api
 from numbench.models.formats import FORMATS
 from numbench.models.json_fields import IncompleteStream, InvalidJson, is_event_stream
 from numbench.records import Completion, Usage
@@ -275,11 +274,6 @@ def test_other_servers_stream_only_on_request(
     completion, received = call_adapter(script, model, api=api, stream=stream)
     assert completion.error is None
     assert servers.is_streamed(received) is expected
-
-
-def test_models_that_do_not_stream_say_so() -> None:
-    with pytest.raises(BadInput, match=r"litellm/openai/any.*--stream"):
-        open_model("litellm/openai/any", server=Server(stream=True))
 
 
 def test_a_text_that_is_streamed_both_in_parts_and_as_text_is_whole() -> None:

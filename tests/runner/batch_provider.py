@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from numbench.journal import read_jobs
-from numbench.runner import RunInterrupted
+from numbench.runner.active_run import RunInterrupted
 from numbench.runner.progress import RunProgress
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs
 from tests.support import servers

@@ -15,8 +15,10 @@ import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal import read_run
-from numbench.runner import RunInterrupted, RunReport, RunSpec, arun, run
-from numbench.runner.active_run import ActiveRun
+from numbench.runner.active_run import ActiveRun, RunInterrupted
+from numbench.runner.execution import arun, run
+from numbench.runner.progress import RunReport
+from numbench.runner.spec import RunSpec
 from tests.support import servers
 from tests.support.runs import MODEL, good
 from tests.support.servers import ReceivedRequest, Reply, serve

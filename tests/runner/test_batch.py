@@ -18,7 +18,7 @@ from aiohttp import web
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_jobs, read_run
 from numbench.models.batch_services import AnthropicBatchService, OpenAIBatchService
-from numbench.runner import CostLimitReached, TimeLimitReached
+from numbench.runner.active_run import CostLimitReached, TimeLimitReached
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
@@ -33,7 +33,7 @@ from tests.runner.batch_provider import (
     submit_only,
 )
 from tests.support import servers
-from tests.support.runs import KEY, MODEL, ROOT, go, small_dataset
+from tests.support.runs import KEY, MODEL, ROOT, go, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 
@@ -88,11 +88,8 @@ def test_after_a_queue_limit_smaller_jobs_are_submitted_one_at_a_time(
     assert taken == [10, 5, 2, 2, 2, 2, 2]
 
 
-def prices(folder: Path, monkeypatch: pytest.MonkeyPatch, route: str = MODEL) -> None:
-    """10 tokens in and 4 out cost five dollars; half by batch."""
-    path = folder / "prices.toml"
-    path.write_text(f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03"\n')
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(path))
+FIVE_DOLLARS = (1e5, 1e6)
+"""10 tokens in and 4 out; half by batch."""
 
 
 @EVERY
@@ -103,18 +100,18 @@ def test_a_batch_costs_the_discounted_price(
     model: str,
     provider_of: Providers,
 ) -> None:
-    prices(tmp_path, monkeypatch, model)
+    set_prices(monkeypatch, tmp_path, {model: FIVE_DOLLARS})
     with serve(provider_of()) as server:
         report = go(server, dataset, tmp_path / "run", model=model, batch=True)
         assert report.cost == pytest.approx(25.0)
     response = next(iter(read_run(tmp_path / "run").responses.values()))
-    assert response.cost_source == "price table (2025-03), batch"
+    assert response.cost_source == "price table (2025-03-04), batch"
 
 
 def test_a_cost_limit_holds_for_batches(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prices(tmp_path, monkeypatch)
+    set_prices(monkeypatch, tmp_path, {MODEL: FIVE_DOLLARS})
     provider = Provider()
 
     async def either(received: ReceivedRequest) -> Reply:

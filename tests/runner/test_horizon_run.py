@@ -21,15 +21,16 @@ from numbench.journal import iter_responses, read_info, read_rounds, read_run
 from numbench.journal_repair import verify_run
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import report_warnings
-from numbench.runner import CostLimitReached, RunReport
+from numbench.runner.active_run import CostLimitReached
+from numbench.runner.progress import RunReport
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
 from numbench.tasks import SCALED_TASKS
 from numbench.tasks.prompts import load_prompt_set
 from tests.horizon.scripted_model import reply, size_of
-from tests.runner.test_interruptions import start
 from tests.support import servers
+from tests.support.command_line import start
 from tests.support.runs import KEY, MODEL, run_with
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
-import shlex
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal import find_runs, iter_responses, lost_requests, read_run
-from numbench.runner import CostLimitReached, RunInterrupted
+from numbench.runner.active_run import CostLimitReached, RunInterrupted
 from tests.runner.batch_provider import Provider
 from tests.support import servers
-from tests.support.runs import KEY, ROOT, go, good, small_dataset
-from tests.support.servers import ReceivedRequest, Reply, Server, serve
+from tests.support.command_line import CONCURRENCY, start
+from tests.support.runs import KEY, Moment, go, good, small_dataset
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow
 
 
-CONCURRENCY = 4
 COMMANDS = {
     "run": "run --model openai/some --dataset {data} --samples 2 --temperature 1",
     "suite": "run --model openai/some,openrouter/some --dataset {data}",
@@ -36,34 +31,11 @@ COMMANDS = {
     "horizon": "horizon --model openai/some --tasks copy,long_max --max-items 30 --max-size 32",
     "memory test": "memory-test --model openai/some --tasks addition --limit 15",
 }
-COMMAND_LINE = "from numbench.cli import main; main()"
-FAST_POLLS = """
-from numbench.runner.retrying import DEFAULT_POLICY
-object.__setattr__(DEFAULT_POLICY, "poll_interval", 0.05)
-"""
 CODES = {"SIGKILL": -signal.SIGKILL, "SIGINT": 130, "full disk": 1, "second process": 0}
 
 
 def limit_file_size() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
-
-
-def start(server: Server, command: str, out: Path, **options: Any) -> subprocess.Popen[str]:
-    """Start a command of numbench in another process."""
-    arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
-    is_batch = "--batch" in arguments
-    if not is_batch:
-        arguments += ["--concurrency", str(CONCURRENCY)]
-    code = FAST_POLLS + COMMAND_LINE if is_batch else COMMAND_LINE
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY},
-        **options,
-    )
 
 
 @pytest.mark.parametrize("fault", CODES)
@@ -199,32 +171,9 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
 
 def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
     async def script(received: ReceivedRequest) -> Reply:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
         return servers.error(429, headers={"Retry-After": "600"})
 
+    interrupt = Moment(lambda now: now.retries > 0, lambda: signal.raise_signal(signal.SIGTERM))
     with serve(script) as server, pytest.raises(RunInterrupted):
-        go(server, dataset, tmp_path / "run", concurrency=1)
+        go(server, dataset, tmp_path / "run", concurrency=1, on_progress=interrupt)
     assert read_run(tmp_path / "run").responses == {}
-
-
-def test_the_api_key_is_neither_written_nor_printed(dataset: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-
-    async def script(received: ReceivedRequest) -> Reply:
-        header = received.headers["authorization"]
-        if "minimum" in received.prompt:
-            return servers.error(400, f"content_filter {header}")
-        if received.number == 0:
-            return servers.error(500, header)
-        return servers.chat(header, message={"reasoning": header}, model=header)
-
-    async def refuse(received: ReceivedRequest) -> Reply:
-        return servers.error(401, received.headers["authorization"])
-
-    for reply in (script, refuse):
-        with serve(reply) as server:
-            command = f"run --model openai/some --dataset {dataset}"
-            output = "".join(start(server, command, out / reply.__name__).communicate(timeout=100))
-        assert KEY not in output
-    written = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
-    assert b"[key]" in written and KEY.encode() not in written

@@ -17,13 +17,13 @@ from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel
 from numbench.records import Completion
-from numbench.runner import CostLimitReached, RunReport
-from numbench.runner.progress import RunProgress
+from numbench.runner.active_run import CostLimitReached
+from numbench.runner.progress import RunProgress, RunReport
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite
 from tests.runner.batch_provider import EVERY, Provider, Providers, states, submit_only
 from tests.support import servers
-from tests.support.runs import MODEL, QUICK, go, good, small_dataset
+from tests.support.runs import MODEL, QUICK, Moment, go, good, set_prices, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
 ROUTER = "openrouter/some"
@@ -44,19 +44,21 @@ def answers(out: Path) -> int:
 def test_a_refusal_in_the_first_reply_waits_for_the_answers_in_flight(
     dataset: Path, tmp_path: Path, status: int, fields: dict[str, Any]
 ) -> None:
+    refused = stopping()
+
     async def script(received: ReceivedRequest) -> Reply:
         if len(server.received) == 1:
             while len(server.received) < 10:
                 await asyncio.sleep(0.01)
             return servers.error(status, "refused", **fields)
-        await asyncio.sleep(1.0)
+        await refused.reached()
         return await good(received)
 
     with serve(script) as server:
         with pytest.raises(
             NumbenchError, match=r"refused; .*9 answered now, 1 still open"
         ) as error:
-            go(server, dataset, tmp_path / "run", model=ROUTER)
+            go(server, dataset, tmp_path / "run", model=ROUTER, on_progress=refused)
         assert "the same command continues" in str(error.value)
     assert (answers(tmp_path / "run"), lost(tmp_path / "run")) == (9, 0)
 
@@ -106,14 +108,15 @@ def test_a_connection_that_cannot_be_opened_forgets_no_request_on_another(
         return await answer(self, messages, settings)
 
     monkeypatch.setattr(HostedModel, "answer", few)
+    failed = stopping()
 
     async def script(received: ReceivedRequest) -> Reply:
-        await asyncio.sleep(1.0)
+        await failed.reached()
         return await good(received)
 
     with serve(script) as server:
         with pytest.raises(NumbenchError, match=r"Too many open files; .*4 answered now") as caught:
-            go(server, dataset, tmp_path / "run")
+            go(server, dataset, tmp_path / "run", on_progress=failed)
         assert "no server at" not in str(caught.value)
     assert answers(tmp_path / "run") == 4
 
@@ -163,24 +166,13 @@ def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
     assert [job.state for job in read_jobs(out).values()] == ["collected", "collected"]
 
 
-def price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, routes: dict[str, float]) -> None:
-    """A token of output has a price; input is free."""
-    path = tmp_path / "prices.toml"
-    rows = (
-        f'[[price]]\nroute = "{route}"\ninput = 0\noutput = {dollars * 1e6}\ndate = "2025-03"\n'
-        for route, dollars in routes.items()
-    )
-    path.write_text("".join(rows))
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(path))
-
-
 @pytest.mark.parametrize(("status", "billed"), [(400, 0), (401, 0), (502, 4)])
 def test_only_what_a_provider_may_have_accepted_of_a_batch_counts_as_possibly_billed(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, billed: int
 ) -> None:
     """The first of three jobs is accepted; the second is refused, or its reply is lost."""
     monkeypatch.setattr("numbench.models.batch_services.OpenAIBatchService.max_requests", 4)
-    price(tmp_path, monkeypatch, {MODEL: 1.0})
+    set_prices(monkeypatch, tmp_path, {MODEL: (0, 1e6)})
     provider, count = Provider(polls=10**9), 0
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -232,7 +224,8 @@ async def four_tokens(received: ReceivedRequest) -> Reply:
 def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    price(tmp_path, monkeypatch, {"openai/dear": 1.0, "openai/cheap": 0.01})
+    dollars = {"openai/dear": (0.0, 1e6), "openai/cheap": (0.0, 1e4)}
+    set_prices(monkeypatch, tmp_path, dollars)
     with serve(four_tokens) as server:
         members = suite(
             server, dataset, tmp_path, ["openai/dear", "openai/cheap"], max_cost=3, max_tokens=4
@@ -260,6 +253,7 @@ def test_a_task_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
 
 def test_a_rate_limit_near_the_cost_limit_fails_no_item(dataset: Path, tmp_path: Path) -> None:
     """One answer is far more expensive than any before; the other requests are limited then."""
+    counted = Moment(lambda now: (now.overall.cost or 0.0) > 0.9)
 
     async def script(received: ReceivedRequest) -> Reply:
         if len(server.received) <= 4:
@@ -269,13 +263,13 @@ def test_a_rate_limit_near_the_cost_limit_fails_no_item(dataset: Path, tmp_path:
                 await asyncio.sleep(0.01)
             return servers.chat(usage={"cost": 0.9})
         if received.number == 0:
-            await asyncio.sleep(1.0)
+            await counted.reached()
             return servers.error(429, "slow down", headers={"Retry-After": "0"})
         return servers.chat(usage={"cost": 0.01})
 
     data, out = small_dataset(tmp_path / "more", 30), tmp_path / "run"
     with serve(script) as server, pytest.raises(CostLimitReached) as caught:
-        go(server, data, out, model=ROUTER, concurrency=4, max_cost=1.0)
+        go(server, data, out, model=ROUTER, concurrency=4, max_cost=1.0, on_progress=counted)
     assert caught.value.report.errors == 0
 
 

@@ -173,32 +173,6 @@ def test_headers_are_sent_and_their_values_are_nowhere(
         assert SECRET.encode() not in file.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("model", "variable", "header"),
-    [
-        (MODEL, "OPENAI_API_KEY", "Authorization"),
-        (MODEL, "OPENAI_API_KEY", "authorization"),
-        ("anthropic/claude-opus-5", "ANTHROPIC_API_KEY", "X-Api-Key"),
-        ("gemini/x", "GEMINI_API_KEY", "X-Goog-Api-Key"),
-    ],
-)
-def test_a_header_replaces_the_key_of_the_provider(
-    dataset: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    model: str,
-    variable: str,
-    header: str,
-) -> None:
-    monkeypatch.setenv(variable, "provider-key-0123456789")
-    with serve(any_format) as server:
-        go(server, dataset, tmp_path / "run", model=model, headers={header: SECRET})
-    assert [each.request.headers.getall(header) for each in server.received] == [[SECRET]] * len(
-        server.received
-    )
-    assert server.received
-
-
 def test_a_header_that_selects_a_version_is_compared_by_its_value(
     dataset: Path, tmp_path: Path
 ) -> None:

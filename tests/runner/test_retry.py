@@ -15,27 +15,8 @@ from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from tests.support import servers
-from tests.support.runs import MODEL, go, questions
+from tests.support.runs import MODEL, flawed, go, questions
 from tests.support.servers import ReceivedRequest, Reply, serve
-
-TOOL_CALL = {"content": None, "tool_calls": [{"type": "function", "function": {"name": "add"}}]}
-USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}
-
-
-async def flawed(received: ReceivedRequest) -> Reply:
-    """Answer Add in five ways, the first time, and MinMax always."""
-    if "minimum" in received.prompt or received.number > 0:
-        return servers.chat(usage=USAGE)
-    if "1 + 1" in received.prompt:
-        return servers.chat(usage=USAGE, message={"content": None})
-    if "2 + 1" in received.prompt:
-        return servers.chat(usage=USAGE, message=TOOL_CALL, finish="tool_calls")
-    if "3 + 1" in received.prompt:
-        return servers.chat("1 + 1 is", usage=USAGE, finish="length")
-    if "4 + 1" in received.prompt:
-        return servers.chat(usage=USAGE, message={"content": None, "refusal": "no"})
-    return servers.error(400, "content_filter")
-
 
 KINDS = {"1 + 1": "empty", "2 + 1": "empty", "3 + 1": "truncated", "4 + 1": "refused"}
 KINDS |= {"5 + 1": "error"}

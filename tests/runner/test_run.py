@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -86,28 +85,6 @@ def test_a_bad_key_ends_the_run_before_other_requests_are_sent(tmp_path: Path, m
     assert KEY not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
-
-
-def test_answers_that_arrive_while_a_run_fails_are_stored(tmp_path: Path) -> None:
-    dataset = small_dataset(tmp_path / "data", 5)
-
-    is_refused, is_third = asyncio.Event(), asyncio.Event()
-
-    async def script(received: ReceivedRequest) -> Reply:
-        if len(server.received) == 1:
-            return servers.chat()
-        if len(server.received) == 3:
-            is_third.set()
-        if "minimum" in received.prompt:
-            await is_third.wait()
-            is_refused.set()
-            return servers.error(402, "no credits")
-        await is_refused.wait()
-        return servers.chat()
-
-    with serve(script) as server, pytest.raises(NumbenchError, match="no credits"):
-        go(server, dataset, tmp_path / "run", concurrency=2)
-    assert len(read_run(tmp_path / "run").responses) == 2
 
 
 def test_a_setting_that_a_server_refuses_is_sent_once(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import iter_responses, read_run
-from numbench.runner import CostLimitReached
+from numbench.runner.active_run import CostLimitReached
 from numbench.runner.retrying import MAX_LOST_RESPONSES
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
 from tests.support import servers
-from tests.support.runs import MODEL, go, good, small_dataset
+from tests.support.runs import MODEL, go, good, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
@@ -23,14 +23,6 @@ pytestmark = pytest.mark.slow
 
 async def _without_cost(received: ReceivedRequest) -> Reply:
     return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
-
-
-def _price_list(folder: Path, route: str = MODEL) -> Path:
-    path = folder / "prices.toml"
-    path.write_text(
-        f'[[price]]\nroute = "{route}"\ninput = 1e5\noutput = 1e6\ndate = "2025-03-04"\n'
-    )
-    return path
 
 
 @pytest.mark.parametrize(
@@ -53,7 +45,7 @@ def test_a_cost_is_that_of_the_provider_or_of_the_price_table(
     source: str | None,
 ) -> None:
     if has_prices:
-        monkeypatch.setenv("NUMBENCH_CATALOGUE", str(_price_list(tmp_path)))
+        set_prices(monkeypatch, tmp_path, {MODEL: (1e5, 1e6)})
     with serve(script) as server:
         assert go(server, dataset, tmp_path / "run", model=model).cost == cost
     for response in read_run(tmp_path / "run").responses.values():
@@ -167,7 +159,7 @@ def test_a_run_says_at_its_start_if_a_limit_is_best_effort(
     changes: dict[str, Any],
     missing: str,
 ) -> None:
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(_price_list(tmp_path)))
+    set_prices(monkeypatch, tmp_path, {MODEL: (1e5, 1e6)})
     with serve(good) as server:
         arguments = {"max_cost": 1e9, "limit": 1, "on_progress": None} | changes
         assert go(server, dataset, tmp_path / "run", **arguments).answered == 2
@@ -260,9 +252,7 @@ def test_a_request_counts_at_the_published_average_or_at_its_token_limit(
     changes: dict[str, Any],
     answered: int,
 ) -> None:
-    prices = _price_list(tmp_path, "openai/gpt-5")
-    prices.write_text(prices.read_text().replace("1e5", "0"))
-    monkeypatch.setenv("NUMBENCH_CATALOGUE", str(prices))
+    set_prices(monkeypatch, tmp_path, {"openai/gpt-5": (0, 1e6)})
     with serve(_without_cost) as server:
         stopped = _limited(server, dataset, tmp_path / "run", **changes)
     assert (stopped.report.answered, stopped.report.cost) == (answered, 4.0 * answered)

@@ -19,7 +19,7 @@ from numbench.errors import BadInput
 from numbench.journal import read_info
 from numbench.journal_merge import merge_runs
 from numbench.records import Item
-from numbench.runner import run
+from numbench.runner.execution import run
 from numbench.runner.few_shot import _answer_json
 from numbench.runner.planning import plan, plan_table
 from numbench.runner.spec import RunSpec

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import bisect
 import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.errors import NumbenchError
-from numbench.journal import Journal, read_run
-from numbench.models.base import Message, RequestSettings
-from numbench.records import Completion, Failure, ItemSample
-from numbench.runner import RunInterrupted, TimeLimitReached
-from numbench.runner.progress import RunProgress, RunStats
-from numbench.runner.request_source import DatasetRequests
-from numbench.runner.retrying import RATE_LIMIT_ATTEMPTS_FACTOR, RetryPolicy
+from numbench.journal import read_run
+from numbench.records import Completion, Failure
+from numbench.runner.active_run import RunInterrupted, TimeLimitReached
+from numbench.runner.progress import RunProgress
+from numbench.runner.retrying import RATE_LIMIT_ATTEMPTS_FACTOR
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
-from numbench.runner.workers import Workers
-from tests.runner.cost_scenarios import SENT_AS_IT_IS
 from tests.support import servers
-from tests.support.runs import QUICK, go, good, questions, small_dataset
+from tests.support.runs import QUICK, go, good, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Script, google_quota, serve
-from tests.test_journal import INFO
 
 FINE = Completion(text="x")
-REFUSED = Completion(error=Failure(kind="run", message="no such key", status=401))
 
 
 def limited(retry_after: float | None = None) -> Completion:
@@ -112,41 +105,6 @@ def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
         run_suite(members, policy=QUICK)
     providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
     assert sorted(Counter(map(id, used)).values()) == sorted(2 * n for n in providers.values())
-
-
-class Refusing:
-    """A model that refuses at once, without letting another task run."""
-
-    name = "refusing"
-
-    def __init__(self) -> None:
-        self.requests = 0
-
-    async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
-        self.requests += 1
-        return REFUSED
-
-    async def close(self) -> None:
-        pass
-
-
-def test_after_a_refusal_no_other_request_is_sent(tmp_path: Path) -> None:
-    model, items = Refusing(), [ItemSample(item) for item in questions(5)["addition"]]
-    with Journal(tmp_path, INFO) as journal:
-        scheduler = Workers(
-            resolved=SENT_AS_IT_IS,
-            client=model,
-            source=DatasetRequests(items, items),
-            requests=items,
-            journal=journal,
-            policy=RetryPolicy(),
-            concurrency=5,
-            on_progress=lambda progress: None,
-            stats=RunStats(requested.item for requested in items),
-        )
-        with pytest.raises(NumbenchError, match="no such key"):
-            asyncio.run(scheduler.send_all())
-    assert model.requests == 1
 
 
 def quota() -> Reply:
@@ -229,14 +187,17 @@ def test_an_item_that_always_fails_alone_is_given_up(
 def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stored(
     dataset: Path, tmp_path: Path
 ) -> None:
+    limit = stopping()
+
     async def slow(received: ReceivedRequest) -> Reply:
-        await asyncio.sleep(0.3)
+        await limit.reached()
         return servers.chat()
 
     with serve(slow) as server:
         stopped = "stopped at --time-limit: 1 answered now, 9 still"
         with pytest.raises(TimeLimitReached, match=stopped):
-            go(server, dataset, tmp_path / "run", concurrency=2, time_limit=0.1)
+            options = {"concurrency": 1, "time_limit": 0.1, "on_progress": limit}
+            go(server, dataset, tmp_path / "run", **options)
         assert (len(server.received), len(read_run(tmp_path / "run").responses)) == (1, 1)
         assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 9
 
@@ -257,28 +218,28 @@ def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
         await asyncio.sleep(servers.FOR_EVER)
         return servers.chat()
 
-    with serve(never) as server:
-        threading.Timer(0.6, lambda: signal.raise_signal(signal.SIGINT)).start()
-        with pytest.raises(RunInterrupted):
-            go(server, dataset, tmp_path / "run", time_limit=0.2, policy={"interrupt_grace": 0.05})
+    interrupt = stopping(lambda: signal.raise_signal(signal.SIGINT))
+    with serve(never) as server, pytest.raises(RunInterrupted):
+        options = {"time_limit": 0.2, "on_progress": interrupt}
+        go(server, dataset, tmp_path / "run", policy={"interrupt_grace": 0.05}, **options)
 
 
 def test_answers_in_flight_are_stored_when_the_account_is_spent(
     dataset: Path, tmp_path: Path
 ) -> None:
+    refused = stopping()
+
     async def script(received: ReceivedRequest) -> Reply:
         number = len(server.received)
         if number in (2, 3):
-            while len(server.received) < 4:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.5)
+            await refused.reached()
         elif number >= 4:
             return servers.error(429, "no credit", code="insufficient_quota")
         return await good(received)
 
     with serve(script) as server:
         with pytest.raises(NumbenchError, match="no credit"):
-            go(server, dataset, tmp_path / "run", concurrency=3)
+            go(server, dataset, tmp_path / "run", concurrency=3, on_progress=refused)
         assert len(server.received) == 4
     responses = read_run(tmp_path / "run").responses.values()
     assert [response.error for response in responses] == [None] * 3

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from numbench.cli import main
+from tests.support.runs import KEY, ROOT
+from tests.support.servers import Server
 
 
 def install(source: Path, target: Path) -> Path:
@@ -71,3 +75,54 @@ class CommandLine:
             timeout=600,
         )
         return done.returncode, done.stdout + done.stderr
+
+
+NUMBENCH = (sys.executable, "-m", "numbench")
+
+
+KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+def numbench(
+    *arguments: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, without keys."""
+    kept = {name: value for name, value in os.environ.items() if name not in KEYS}
+    return subprocess.run(
+        [*NUMBENCH, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=kept | environment,
+        timeout=120,
+    )
+
+
+CONCURRENCY = 4
+
+
+COMMAND_LINE = "from numbench.cli import main; main()"
+
+
+FAST_POLLS = """
+from numbench.runner.retrying import DEFAULT_POLICY
+object.__setattr__(DEFAULT_POLICY, "poll_interval", 0.05)
+"""
+
+
+def start(server: Server, command: str, out: Path, **options: Any) -> subprocess.Popen[str]:
+    """Start a command of numbench in another process."""
+    arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
+    is_batch = "--batch" in arguments
+    if not is_batch:
+        arguments += ["--concurrency", str(CONCURRENCY)]
+    code = FAST_POLLS + COMMAND_LINE if is_batch else COMMAND_LINE
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OPENAI_API_KEY": KEY, "OPENROUTER_API_KEY": KEY},
+        **options,
+    )

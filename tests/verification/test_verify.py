@@ -23,12 +23,11 @@ from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.verification import Severity, verify
-from tests.runner.test_retry import flawed
+from tests.support.command_line import numbench
 from tests.support.run_fixtures import keys
-from tests.support.runs import go, small_dataset
+from tests.support.runs import flawed, go, small_dataset
 from tests.support.servers import serve
 from tests.tasks.gcd_task import GCD
-from tests.test_cli import numbench
 
 __all__ = ["keys"]
 
