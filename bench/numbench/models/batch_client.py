@@ -52,9 +52,10 @@ class BatchService(HostedServer, ABC):
     The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
     nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
     page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
-    page. id_field, key_field, created, state: of a job; final: the states of jobs that have ended,
-    first with success. results_fields: of where the results are, first those of answers. counts: of
-    requests; done: of those that ended, first with an answer.
+    page. id_field, key_field, state: of a job; created: its time, empty if the newest job is listed
+    first; final: the states of jobs that have ended, first with success. results_fields: of where
+    the results are, first those of answers. counts: of requests; done: of those that ended, first
+    with an answer.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
@@ -66,7 +67,7 @@ class BatchService(HostedServer, ABC):
     jobs = "data"
     id_field = "id"
     key_field = "metadata.numbench"
-    created = "created_at"
+    created = ""
     state: str
     final: tuple[str, ...]
     results_fields: tuple[str, ...]
@@ -83,11 +84,13 @@ class BatchService(HostedServer, ABC):
         `job` is planned or lost: the provider may not have received it. `other_ids` are those of
         the other jobs of its run, for providers that do not show the key of every job.
         """
-        found = [each async for each in self._jobs() if value_at(each, self.key_field) == job.key]
-        if not found:
-            return None
-        # Of jobs without a time the first in the list is the newest.
-        return self._id(max(found, key=lambda each: text_or_repr(value_at(each, self.created))))
+        found: dict[str, str] = {}
+        async for each in self._jobs():
+            if value_at(each, self.key_field) == job.key:
+                found[text_or_repr(value_at(each, self.created))] = self._id(each)
+                if not self.created:
+                    break
+        return found[max(found)] if found else None
 
     @abstractmethod
     def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:

@@ -92,12 +92,6 @@ def options_of(kind: Any) -> Iterator[OptionField]:
                 yield OptionField(each.name, annotated, default, option)
 
 
-def given_options(spec: Any) -> dict[str, Any]:
-    """Return the options of a specification with another value than the default."""
-    values = {each.name: (getattr(spec, each.name), each.default) for each in options_of(spec)}
-    return {name: value for name, (value, default) in values.items() if value != default}
-
-
 def option_name(name: str) -> str:
     """Return how the command line writes the option of a field, such as `--max-cost`."""
     given = {"params": "param", "headers": "header"}.get(name, name)

@@ -49,7 +49,7 @@ from numbench.records import (
     parse_shard,
 )
 from numbench.runner.few_shot import Examples, examples, examples_sha256, messages_before
-from numbench.runner.options import given_options, option_name, options_of
+from numbench.runner.options import option_name, options_of
 from numbench.runner.request_options import check_params, recorded_headers
 from numbench.runner.spec import SMALLEST_MAX_SIZE, HorizonSpec, RunSpec
 from numbench.secrets import mask_json
@@ -315,7 +315,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
             "params headers",
         ),
     )
-    given = given_options(spec)
+    given = {each.name for each in options_of(spec) if getattr(spec, each.name) != each.default}
     for is_refused, reason, names in refusals:
         unusable = [option_name(name) for name in names.split() if name in given]
         if is_refused and unusable:
