@@ -59,7 +59,7 @@ def generate(
     name: Name of the dataset.
 
     tasks: Tasks or groups of tasks (paper, scaled, forms, context), separated by commas. `all` are
-    the nine of the paper, or with --numbers in bits or a size all of these or of the scaled ones
+    the nine of the paper, or with numbers in bits or of a size all of these or of the scaled ones
     that have such questions.
 
     split: Split of the questions; no question is in two splits.

@@ -86,7 +86,7 @@ def takes_options_of(
     omit: options that it lacks. optional: those that need no value. takes_lists: whether swept
     options take several values, each of which makes a run.
     """
-    docs = field_docs(kind)  # type: ignore[arg-type] - a class can be hashed
+    docs = field_docs(kind)  # type: ignore[arg-type]  # a class has a hash
     return _takes(
         Parameter(
             each.name,
