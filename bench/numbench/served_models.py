@@ -55,13 +55,14 @@ class ServedModels:
 
     def count(self, response: Completion) -> None:
         """Count a response. What it does not name, and one without an answer, does not count."""
-        names = {
-            "models": response.served_model,
-            "providers": response.provider,
-            "system fingerprints": response.extra.get("system_fingerprint"),
-        }
-        for kind, name in names.items():
-            if name is not None and response.error is None:
+        if response.error is not None:
+            return
+        for kind, name in (
+            ("models", response.served_model),
+            ("providers", response.provider),
+            ("system fingerprints", response.extra.get("system_fingerprint")),
+        ):
+            if name is not None:
                 self._counts[kind][str(name)] += 1
 
     @property
