@@ -40,7 +40,7 @@ _HEADING = "How well do language models compute with numbers?"
 
 _WEB = Path(__file__).parent / "web"
 _FIGURES = ("horizons", "pareto_tokens", "radar", "pareto_cost", "horizon_curves")
-_TABLES = ("summary", "log_smape", "horizons")
+_TABLES = ("summary", "log_smape", "by_task", "horizons")
 """Names of what the first page shows."""
 
 _GENERATOR = "numbench leaderboard"

@@ -46,7 +46,7 @@ class FloatFormat(NamedTuple):
     def round(self, value: float | Fraction) -> float:
         """Return the nearest number of the type, ties to even; infinite beyond its range."""
         try:
-            place = max(math.frexp(value)[1] - self.bits, self.min_exponent)
+            place = self._place(value)
             is_binary = isinstance(value, float)
             steps = math.ldexp(value, -place) if is_binary else value / Fraction(2) ** place
             rounded = math.ldexp(round(steps), place)
@@ -54,9 +54,16 @@ class FloatFormat(NamedTuple):
             rounded = math.inf if value > 0 else -math.inf
         return rounded if abs(rounded) <= self.max_value else math.copysign(math.inf, rounded)
 
+    def _place(self, value: float | Fraction) -> int:
+        """Return the exponent of the step between the numbers of the type at a value."""
+        return max(math.frexp(value)[1] - self.bits, self.min_exponent)
+
     def parse(self, text: str) -> float:
         """Return the number of the type nearest to a decimal or a fraction such as 1/3."""
-        return self.round(Fraction(text))
+        value = math.inf if "/" in text else float(text)
+        # binary64 may round to the middle of two numbers of the type, which then hides the nearer.
+        is_safe = math.isfinite(value) and not math.ldexp(value, 1 - self._place(value)) % 2
+        return self.round(value if is_safe else Fraction(text))
 
     def format(self, value: float) -> str:
         """Return the shortest decimal that `parse` maps to `value`, as JSON."""

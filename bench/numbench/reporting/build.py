@@ -38,6 +38,7 @@ from numbench.scoring import signature
 TABLES = (
     scores.SUMMARY,
     *scores.TASK_TABLES,
+    scores.BY_TASK,
     comparisons.COMPARISONS,
     comparisons.PRICE,
     samples.TABLE,
@@ -75,7 +76,8 @@ class ReportResult:
     def _repr_markdown_(self) -> str:
         """Return the answer, and the table of scores or of problem sizes, for a notebook."""
         texts = [text for known in answers(self.data) for text in known.sentences]
-        shown = [self.tables[name] for name in ("log_smape", "horizons") if name in self.tables]
+        names = ("log_smape", "by_task", "horizons")
+        shown = [self.tables[name] for name in names if name in self.tables]
         return "\n\n".join([*map(escape_markdown, texts), *map(markdown, shown)])
 
 

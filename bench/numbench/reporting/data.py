@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-__all__ = ["Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
+MAX_TASK_COLUMNS = 12
+"""A table has columns for at most so many tasks; those of further datasets have rows."""
+
+__all__ = ["MAX_TASK_COLUMNS", "Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,15 @@ class ReportData:
                 DatasetGroup(first.dataset, sha256, tasks, questions, indices, references)
             )
         return tuple(groups)
+
+    @cached_property
+    def wide_datasets(self) -> tuple[DatasetGroup, ...]:
+        """The datasets whose tasks are the columns of tables. The tasks of the others are rows."""
+        wide: list[DatasetGroup] = []
+        for group in self.datasets:
+            tasks = {task for one in (*wide, group) for task in one.tasks}
+            wide += [group] if len(tasks) <= MAX_TASK_COLUMNS else []
+        return tuple(wide)
 
     def group_of(self, configuration: Configuration) -> DatasetGroup:
         """Return the dataset of a configuration."""
@@ -294,7 +306,7 @@ def _estimate(one: Configuration, measure: Measure, task: str) -> Estimate | Non
     if measure == "cost" and any(np.isnan(of_task.cost).any() for of_task in of_tasks):
         return None
     strata = [of_task.stratum(getattr(of_task, measure)) for of_task in of_tasks]
-    is_score = measure in ("score", "exact_match")
+    is_score = measure in ("score", "exact_match", "by_value")
     return score_estimate(strata) if is_score else amount_estimate(strata)
 
 

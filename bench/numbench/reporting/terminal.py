@@ -12,7 +12,7 @@ from rich.text import Text
 from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
 from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.data import DatasetGroup, ReportData
+from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.names import shortened
@@ -61,9 +61,10 @@ def _title(data: ReportData) -> str:
     matched = [TASKS[t].display for t in data.tasks if TASKS[t].metric == "exact_match"]
     about = "log-sMAPE, about the share of 15 digits that are correct"
     parts = [about] if len(matched) < len(data.tasks) else []
-    parts += [f"{', '.join(matched)}: exact match"] if matched else []
+    names = ", ".join(matched) if len(matched) <= MAX_TASK_COLUMNS else f"{len(matched)} tasks"
+    parts += [f"{names}: exact match" if parts else "exact match"] if matched else []
     return (
-        f"Scores in percent ({'; '.join(parts)}), above half of their 95% interval; protocol "
+        f"Scores in percent ({'; '.join(parts)}) with half of their 95% interval; protocol "
         f"{data.protocol}"
     )
 
@@ -71,7 +72,10 @@ def _title(data: ReportData) -> str:
 def _score_tables(
     data: ReportData, group: DatasetGroup, shown: Sequence[int], width: int
 ) -> Iterator[Table]:
-    """Yield the table of a dataset, in several parts if its tasks do not fit the width."""
+    """Yield the table of a dataset, in several parts if it does not fit the width."""
+    if group not in data.wide_datasets:
+        yield from _tables_by_task(data, group, width)
+        return
     members = [data.configurations[index] for index in (*group.runs, *shown)]
     names = shortened([one.model for one in members], _NAME_WIDTH)
     for tasks in _blocks(group.tasks, width):
@@ -86,6 +90,33 @@ def _score_tables(
         for index in shown:
             _add_rows(table, data, index, tasks, names, "dim")
         yield table
+
+
+def _tables_by_task(data: ReportData, group: DatasetGroup, width: int) -> Iterator[Table]:
+    """Yield tables with a row per task and a column per run, as many as fit the width."""
+    runs = [data.runs[index] for index in group.runs]
+    by_value = any(data.estimate(run, "by_value", t) for run in runs for t in run.tasks)
+    size = max(1, (min(width, WIDTH) - _NAME_WIDTH) // (_NAME_WIDTH + 1))
+    names = shortened([run.name for run in runs], _NAME_WIDTH)
+    for start in range(0, len(runs), size):
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        table.add_column("Task", no_wrap=True)
+        for run in runs[start : start + size]:
+            heading = f"{names[run.name]}\n{run.level}{', by value' * by_value}"
+            table.add_column(heading, justify="right", no_wrap=True)
+        for task in (ALL, *group.tasks):
+            cells = [
+                _score_by_task(data, run, task, by_value) for run in runs[start : start + size]
+            ]
+            table.add_row(task_name(task), *cells, style="bold" if task == ALL else "")
+        yield table
+
+
+def _score_by_task(data: ReportData, run: Configuration, task: str, by_value: bool) -> str:
+    """Return the score with half of its interval, and the score by value."""
+    known = data.estimate(run, "score", task)
+    text = f"{_score(known)} {_half(known):>4}"
+    return f"{text} {_score(data.estimate(run, 'by_value', task)):>5}" if by_value else text
 
 
 def _blocks(tasks: Sequence[str], width: int) -> Iterator[Sequence[str]]:

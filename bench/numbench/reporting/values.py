@@ -25,12 +25,19 @@ from numbench.scoring import (
     summarize,
 )
 from numbench.scoring.completeness import Completeness, completeness
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means, token_counts
+from numbench.scoring.scored_run import (
+    counted_rows,
+    is_correct_by_value,
+    item_groups,
+    item_means,
+    token_counts,
+)
 from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
+from numbench.tasks.base import FORMS
 
-VALUES = ("score", "exact_match", "generated_tokens", "cost")
+VALUES = ("score", "exact_match", "by_value", "generated_tokens", "cost")
 """The fields of `TaskValues` with a value of each item."""
 
 
@@ -40,8 +47,9 @@ class TaskValues:
 
     index: of each item within its task of the dataset, ascending. operands: items of different
     tasks with equal operands were drawn together. share_per_item: as in `Design`. score: the
-    headline metric, like exact_match in percent; NaN where an item does not count. Tokens and
-    dollars are NaN where they are unknown. Each is the mean over the samples of the item.
+    headline metric, like exact_match in percent; NaN where an item does not count. by_value: exact
+    match if the correct value in another form counts too, NaN for a task that asks for no form.
+    Tokens and dollars are NaN where they are unknown. Each is the mean over the samples of the item.
     """
 
     task: str
@@ -51,6 +59,7 @@ class TaskValues:
     share_per_item: float
     score: Column
     exact_match: Column
+    by_value: Column
     generated_tokens: Column
     cost: Column
 
@@ -104,6 +113,8 @@ def _run_task_values(run: ScoredRun, task: str) -> TaskValues:
         "generated_tokens": [_mean(token_counts(run, group)) for group in groups],
         "cost": means(lambda row: row.response.cost if row.response else None),
     }
+    if TASKS[task].answer_kind in FORMS:
+        columns["by_value"] = means(lambda row: 100 * is_correct_by_value(row.score))
     return task_values(run.dataset, task, [group[0].item.id for group in groups], columns)
 
 
@@ -115,7 +126,7 @@ def task_values(
 ) -> TaskValues:
     """Return the values of items of one task of a dataset, given in any order; None is unknown.
 
-    columns: `score`, `exact_match`, `generated_tokens` and `cost`; one that is left out is unknown.
+    columns: by the names in `VALUES`; one that is left out is unknown.
     Raises KeyError for an item of another dataset.
     """
     items = dataset.by_task[task]
@@ -165,17 +176,19 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-Measure = Literal["score", "exact_match", "generated_tokens", "cost"]
+Measure = Literal["score", "exact_match", "by_value", "generated_tokens", "cost"]
 """A value of an item that tables average: a field of `TaskValues`."""
 
 
 class FormatScores(NamedTuple):
     """What the protocol `lenient` makes of one run on one task.
 
-    lenient: exact match, 0 to 100. only_lenient: answers that only `lenient` reads.
+    lenient: exact match, and score: the headline metric, 0 to 100. only_lenient: answers that only
+    `lenient` reads.
     """
 
     lenient: float
+    score: float
     only_lenient: int
 
 
@@ -189,10 +202,11 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
         for row in rows
         if row.score.rule in (None, "lenient")
     }
-    matches = item_means(item_groups(rows), lambda row: lenient.get(id(row), row.score).exact_match)
-    return FormatScores(
-        100 * fmean(matches), sum(score.status == "ok" for score in lenient.values())
-    )
+    groups = item_groups(rows)
+    matches = item_means(groups, lambda row: lenient.get(id(row), row.score).exact_match)
+    scores = item_means(groups, lambda row: headline_percent(task, lenient.get(id(row), row.score)))
+    readable = sum(score.status == "ok" for score in lenient.values())
+    return FormatScores(100 * fmean(matches), fmean(scores), readable)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Status
-from numbench.reporting.data import ReportData
+from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.reporting.values import Configuration
@@ -102,6 +102,15 @@ def _score_texts(run: Configuration) -> Iterator[str]:
             consequence = "not in the means" if is_excluded else "scored as incorrect"
             to_do = "" if info.source == "imported" else _TO_DO.get(status, "")
             yield f"{noun.format(unit=unit)}, {consequence}{to_do} ({_per_task(counts)})."
+    counts = {task: result.only_lenient for task, result in run.formats.items()}
+    if scored.protocol == "exact" and any(counts.values()):
+        strict = fmean(float(run.values.tasks[task].score.mean()) for task in counts)
+        score = fmean(result.score for result in run.formats.values())
+        yield (
+            "answers in other formats than requested, scored as incorrect; --protocol lenient "
+            f"reads them and gives a score of {score:.1f} instead of {strict:.1f} "
+            f"({_per_task(counts)})."
+        )
     if not is_paper:
         yield from _convention_texts(run, scored)
 
@@ -130,22 +139,11 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
 def _information(run: Configuration) -> Iterator[str]:
     scored = run.scored
     assert scored
-    counts = {task: result.only_lenient for task, result in run.formats.items()}
-    if any(counts.values()):
-        what = "scored as incorrect" if scored.protocol == "exact" else "read nevertheless"
-        exact = {task: float(run.values.tasks[task].exact_match.mean()) for task in run.formats}
-        changes = ", ".join(
-            f"{TASKS[task].display} {result.lenient:.1f} instead of {exact[task]:.1f}"
-            for task, result in run.formats.items()
-            if result.lenient > exact[task] + 1e-9
-        )
-        then = f"; with them, exact match is {changes}" if changes else ""
-        yield (
-            f"answers in other formats than requested, {what}; --protocol lenient reads them "
-            f"({_per_task(counts)}){then}."
-        )
+    is_lenient = scored.protocol == "lenient"
+    other = {task: result.only_lenient * is_lenient for task, result in run.formats.items()}
     stopped = {task: sum(map(_is_read_but_cut_off, rows)) for task, rows in scored.rows.items()}
     for text, counts in (
+        ("answers in other formats than requested, read nevertheless", other),
         ("answers that stop at the token limit, but could be read", stopped),
         ("reasoning mentions a calculator, code or search", run.tool_mentions),
     ):
@@ -174,7 +172,9 @@ def _is_read_but_cut_off(row: ScoredItem) -> bool:
 
 def _per_task(counts: Mapping[str, int]) -> str:
     parts = [f"{TASKS[task].display} {count}" for task, count in counts.items() if count]
-    return f"{sum(counts.values())}: {', '.join(parts)}"
+    more = len(parts) - MAX_TASK_COLUMNS
+    tail = [f"and {more} more tasks"] if more > 0 else []
+    return f"{sum(counts.values())}: {', '.join(parts[:MAX_TASK_COLUMNS] + tail)}"
 
 
 def _horizon_texts(run: HorizonRun) -> Iterator[str]:

@@ -207,7 +207,7 @@ def item_means(
     for group in groups:
         values = [known for row in group if (known := value(row)) is not None]
         if values:
-            means.append(fmean(values))
+            means.append(float(values[0]) if len(values) == 1 else fmean(values))
     return means
 
 
@@ -224,7 +224,7 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
     items = item_groups(counted)
     scores = item_means(items, lambda row: headline_score(task, row.score))
-    values = item_means(items, lambda row: row.score.exact_match or row.score.error_kind == "form")
+    values = item_means(items, lambda row: is_correct_by_value(row.score))
     tokens = token_counts(run, counted)
     means = tokens
     if run.info.samples > 1:
@@ -250,6 +250,11 @@ def has_requested_format(score: Score, allows_working: bool) -> bool:
     allows_working: whether the prompt allows text before the answer; an object in a text counts.
     """
     return score.rule == "json" or (allows_working and score.rule == "object")
+
+
+def is_correct_by_value(score: Score) -> bool:
+    """Return whether an answer has the correct value, in the requested form or another one."""
+    return score.exact_match or score.error_kind == "form"
 
 
 def headline_score(task: str, score: Score) -> float:

@@ -7,7 +7,7 @@ from typing import get_args
 
 from numbench.records import Status
 from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.data import ReportData
+from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.tables.model import (
     NAME_COLUMNS,
     TASK_COLUMNS,
@@ -16,6 +16,7 @@ from numbench.reporting.tables.model import (
     Row,
     RowKind,
     Table,
+    table_rows,
     task_row,
 )
 from numbench.reporting.values import Configuration, Measure
@@ -30,9 +31,11 @@ _PUBLISHED_NOTE = (
 )
 
 
-def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
-    """Yield each configuration with its index and a row that has only its name."""
-    for group in data.datasets:
+def _score_rows(
+    data: ReportData, groups: Sequence[DatasetGroup]
+) -> Iterator[tuple[int, Configuration, Row]]:
+    """Yield each configuration on some datasets with its index and a row with only its name."""
+    for group in groups:
         for index in group.members:
             one = data.configurations[index]
             is_run = index in group.runs
@@ -47,7 +50,7 @@ def _score_rows(data: ReportData) -> Iterator[tuple[int, Configuration, Row]]:
 
 def _summary(data: ReportData) -> Iterator[Row]:
     ranks = data.ranks[ALL]
-    for index, one, row in _score_rows(data):
+    for index, one, row in _score_rows(data, data.datasets):
         cells: dict[str, Cell] = {
             **row.cells,
             "score": data.estimate(one),
@@ -78,26 +81,58 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
         yield _PUBLISHED_NOTE
 
 
+def _wide_tasks(data: ReportData) -> list[str]:
+    """Return the tasks that are columns."""
+    known = {task for group in data.wide_datasets for task in group.tasks}
+    return [task for task in data.tasks if task in known]
+
+
+def _task_rows(data: ReportData) -> Iterator[Row]:
+    """Yield a row for each task and configuration on the datasets with many tasks."""
+    for group in data.datasets:
+        if group in data.wide_datasets:
+            continue
+        named = list(_score_rows(data, [group]))
+        for task in group.tasks:
+            for _, one, row in named:
+                cells: dict[str, Cell] = {
+                    column.field: data.estimate(one, column.field, task)  # type: ignore[arg-type]
+                    for column in _MEASURES
+                }
+                published = frozenset(cells if data.is_published(one, task) else ())
+                if task in {*one.values.tasks, *one.tasks}:
+                    cells = {**row.cells, "task": task_name(task), **cells}
+                    yield row._replace(cells=cells, task=task, published=published)
+
+
+def _task_columns(data: ReportData) -> Sequence[Column]:
+    """Return the columns of values that a row has, each of a meaning of its own."""
+    known = {field for row in table_rows(BY_TASK, data) for field, v in row.cells.items() if v}
+    has_digits = any(TASKS[row.task].metric == "log_smape" for row in table_rows(BY_TASK, data))
+    known -= set() if has_digits else {"exact_match"}
+    return (*TASK_COLUMNS, *(column for column in _MEASURES if column.field in known))
+
+
 def _task_table(name: str, title: str, caption: str, measure: Measure, form: str) -> Table:
     is_amount = measure == "generated_tokens"
 
     def columns(data: ReportData) -> Sequence[Column]:
-        named = {ALL: "All"} | {task: TASKS[task].display for task in data.tasks}
         tasks = [
-            Column(task, title, form, "" if task == ALL else task, is_amount)
-            for task, title in named.items()
+            Column(task, task_name(task), form, "" if task == ALL else task, is_amount)
+            for task in (ALL, *_wide_tasks(data))
         ]
         return (*NAME_COLUMNS, *tasks)
 
     def rows(data: ReportData) -> Iterator[Row]:
-        for _, one, row in _score_rows(data):
+        for _, one, row in _score_rows(data, data.wide_datasets):
             cells: dict[str, Cell] = {t: data.estimate(one, measure, t) for t in (ALL, *one.tasks)}
             published = frozenset(task for task in cells if data.is_published(one, task))
             if any(cells.values()):
                 yield row._replace(cells={**row.cells, **cells}, published=published)
 
     def notes(data: ReportData) -> Iterator[str]:
-        matched = [TASKS[t].display for t in data.tasks if TASKS[t].metric == "exact_match"]
+        tasks = _wide_tasks(data)
+        matched = [TASKS[t].display for t in tasks if TASKS[t].metric == "exact_match"]
         if measure == "score" and matched:
             yield f"The score of these tasks is exact match: {', '.join(matched)}."
         if data.references:
@@ -161,6 +196,24 @@ TASK_TABLES = (
         "generated_tokens",
         ",.0f",
     ),
+)
+
+_MEASURES = (
+    Column("score", "Score", ".1f"),
+    Column("exact_match", "Exact match", ".1f"),
+    Column("by_value", "By value", ".1f"),
+    Column("generated_tokens", "Tokens", ",.0f", lowest_first=True),
+)
+BY_TASK = Table(
+    "by_task",
+    "Scores by task",
+    "Of datasets with too many tasks for columns. Score: in percent with its 95% interval, exact "
+    "match unless a column of its own has it. By value: if the correct value in another form than "
+    "requested counts too (0.5 for 1/2). Tokens: generated per answer.",
+    _task_columns,
+    _task_rows,
+    latex=True,
+    heat=lambda column: column.form == ".1f",
 )
 
 
