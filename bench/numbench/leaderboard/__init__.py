@@ -30,8 +30,9 @@ from numbench.reporting.page import (
 )
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
-from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Column, Row, Table
+from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Row, Table
 from numbench.reporting.tables.render import csv
+from numbench.reporting.tables.scores import BY_TASK, COUNTS, task_columns, task_rows
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 from numbench.tasks import TASKS
@@ -50,8 +51,6 @@ _MAX_NAME = 80
 
 _RUN_FILES = (INFO, RESPONSES, "requests.jsonl", "rounds.jsonl")
 """The files of a run that its scores depend on, or that show how it was made."""
-
-_COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 
 
 class Leaderboard(NamedTuple):
@@ -263,43 +262,18 @@ def incomplete_table(data: ReportData) -> BuiltTable:
         "comparison and no figure."
     )
     table = Table(
-        "incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *_COUNTS), lambda _: rows
+        "incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *COUNTS), lambda _: rows
     )
-    return BuiltTable(table, (*NAME_COLUMNS, *_COUNTS), tuple(rows), ())
+    return BuiltTable(table, (*NAME_COLUMNS, *COUNTS), tuple(rows), ())
 
 
 def score_table(data: ReportData, index: int, is_ranked: bool) -> BuiltTable:
     """Return the scores of one run, one row per task; an incomplete run has no ranks."""
-    run = data.runs[index]
-    rows = []
-    for task in run.cells:
-        answered, total = run.completeness.by_task[task]
-        cells: dict[str, Cell] = {
-            "task": TASKS[task].display,
-            "score": data.estimate(run, "score", task),
-            "exact_match": data.estimate(run, "exact_match", task),
-            "tokens": data.estimate(run, "generated_tokens", task),
-            "ranks": data.ranks[task].get(index) if is_ranked else None,
-            "answered": answered,
-            "questions": total,
-        }
-        rows.append(Row(cells))
-    caption = (
-        "Score: log-sMAPE in percent, or exact match where an answer is a letter or a list. "
-        "Possible ranks: among the runs and published configurations on the same questions (95% "
-        "confidence for all of them together). Tokens: generated per answer. Below a value: its "
-        "95% interval."
-    )
-    columns = (
-        Column("task", "Task"),
-        Column("score", "Score", ".1f"),
-        Column("exact_match", "Exact match", ".1f"),
-        Column("tokens", "Tokens", ",.0f"),
-        Column("ranks", "Possible ranks", "ranks"),
-        *_COUNTS,
-    )
-    table = Table("scores", "Scores", caption, columns, lambda _: rows)
-    return BuiltTable(table, columns, tuple(rows), ())
+    rows = task_rows(data, [data.group_of(data.runs[index])])
+    own = tuple(row._replace(group="") for row in rows if row.run == index)
+    hidden = {"model", "level"} if is_ranked else {"model", "level", "ranks"}
+    columns = tuple(column for column in task_columns(own) if column.field not in hidden)
+    return BuiltTable(BY_TASK, columns, own, ())
 
 
 def settings(info: RunInfo) -> dict[str, str]:

@@ -33,7 +33,14 @@ Result = TypeVar("Result")
 MAX_TASK_COLUMNS = 12
 """A table has columns for at most so many tasks; those of further datasets have rows."""
 
-__all__ = ["MAX_TASK_COLUMNS", "Configuration", "DatasetGroup", "ReportData", "amount_estimate", "score_estimate"]
+__all__ = [
+    "MAX_TASK_COLUMNS",
+    "Configuration",
+    "DatasetGroup",
+    "ReportData",
+    "amount_estimate",
+    "score_estimate",
+]
 
 
 @dataclass(frozen=True)

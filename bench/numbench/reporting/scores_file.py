@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 
+from numbench import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRun, signature
 from numbench.scoring.scored_run import token_counts
 from numbench.scoring.tool_mentions import find_tool_mentions
+
+_ROWS_AT_ONCE = 10_000
 
 
 def scores_parquet(runs: Iterable[ScoredRun]) -> bytes:
@@ -42,16 +46,28 @@ def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
                 "protocol": run.protocol,
                 "signature": signature(run, task),
             }
-            columns: dict[str, list[object]] = {
-                name: [of_task[name]] * len(rows) if value is None else [value(row) for row in rows]
-                for name, (_, value) in _COLUMNS.items()
-            }
-            if run.protocol == "paper":
-                # Those that the tables average.
-                columns["generated_tokens"] = [
-                    next(map(int, token_counts(run, [row])), None) for row in rows
-                ]
-            yield pa.table(columns, schema=_SCHEMA)
+            parts = [
+                _table([of_task | _record(run, row) for row in rows[start : start + _ROWS_AT_ONCE]])
+                for start in range(0, len(rows), _ROWS_AT_ONCE)
+            ]
+            yield pa.concat_tables(parts or [_SCHEMA.empty_table()]).combine_chunks()
+
+
+def _record(run: ScoredRun, row: ScoredItem) -> dict[str, object]:
+    """Return the values of a row that others of its run and task may not have."""
+    record = {name: value(row) for name, (_, value) in _COLUMNS.items() if value}
+    if run.protocol == "paper":
+        # Those that the tables average.
+        record["generated_tokens"] = next(map(int, token_counts(run, [row])), None)
+    return record
+
+
+def _table(records: Iterable[Mapping[str, object]]) -> pa.Table:
+    """Return records as a table by way of JSON, because `pa.array` would import pandas."""
+    lines = list(map(jsonl.encode, records))
+    read = pa.json.ReadOptions(use_threads=False, block_size=(1 << 20) + max(map(len, lines)))
+    parse = pa.json.ParseOptions(explicit_schema=_SCHEMA)
+    return pa.json.read_json(io.BytesIO(b"".join(lines)), read, parse).select(_SCHEMA.names)
 
 
 def _answer_text(answer: Answer | None) -> str | None:

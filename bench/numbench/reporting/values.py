@@ -49,7 +49,7 @@ class TaskValues:
     tasks with equal operands were drawn together. share_per_item: as in `Design`. score: the
     headline metric, like exact_match in percent; NaN where an item does not count. by_value: exact
     match if the correct value in another form counts too, NaN for a task that asks for no form.
-    Tokens and dollars are NaN where they are unknown. Each is the mean over the samples of the item.
+    Tokens and dollars are NaN where they are unknown. All are means over the samples of the item.
     """
 
     task: str

@@ -61,7 +61,7 @@ _ANSWER = re.compile(
 # Not the start of a placeholder or of a schema.
 _VALUE_START = re.compile(rf'{_KEY}\s*+:\s*+(?![<{{])"?')
 _ENDLESS = ("0" * 64, "9" * 64)
-_LONG_RUNS = (8192, 512)
+_LONG_RUNS = tuple(("0" * length, "9" * length) for length in (8192, 512))
 _OPERATOR = re.compile(r"\s*+[-+*/^%×·⋅÷=.,eExX]")
 # A model that continues after its answer may invent the next question and its answer.
 _NEXT_TURN = re.compile(
@@ -104,9 +104,9 @@ def shorten_endless(text: str) -> str:
 
     Reading it is faster, and gives the same.
     """
-    for length in _LONG_RUNS:
-        while text.endswith(("0" * length, "9" * length)):
-            text = text[: -length // 2]
+    for runs in _LONG_RUNS:
+        while text.endswith(runs):
+            text = text[: -len(runs[0]) // 2]
     return text
 
 

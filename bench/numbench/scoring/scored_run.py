@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -196,7 +197,7 @@ def counted_rows(run: ScoredRun, task: str) -> list[ScoredItem]:
 
 def item_groups(rows: Iterable[ScoredItem]) -> list[list[ScoredItem]]:
     """Return the samples of each item. Those of one item must be next to each other in `rows`."""
-    return [list(group) for _, group in groupby(rows, key=lambda row: row.item.id)]
+    return [list(group) for _, group in groupby(rows, key=attrgetter("item.id"))]
 
 
 def item_means(

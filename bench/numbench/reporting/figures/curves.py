@@ -1,8 +1,8 @@
-"""Figures with a panel per task or variant: score by difficulty, by samples, and by wording."""
+"""Figures with a panel per task or variant: score by difficulty, and by wording."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -33,7 +33,6 @@ from numbench.reporting.figures.model import (
     run_styles,
 )
 from numbench.reporting.tables.model import Row, table_rows
-from numbench.reporting.tables.samples import TABLE as SAMPLES
 from numbench.reporting.tables.variants import TABLE as VARIANTS
 from numbench.reporting.values import TaskValues
 from numbench.stats.design import Column
@@ -94,45 +93,6 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
     return figure
 
 
-def _pass_at_k(data: ReportData) -> Drawn:
-    rows: dict[int, list[Row]] = {}
-    for row in table_rows(SAMPLES, data):
-        assert row.run is not None
-        rows.setdefault(row.run, []).append(row)
-    if not rows:
-        return "no run has several samples per question"
-    return by_runs(
-        "pass_at_k", list(rows), lambda part: _pass_at_k_of(data, {i: rows[i] for i in part})
-    )
-
-
-def _pass_at_k_of(data: ReportData, rows: Mapping[int, Sequence[Row]]) -> Figure:
-    tasks = list(dict.fromkeys(row.task for of_run in rows.values() for row in of_run))
-    styles = run_styles(data, data.configurations)
-    figure = facets(len(tasks), share=True)
-    for axes, task in zip(figure.axes, tasks, strict=True):
-        for run, of_run in rows.items():
-            label = legend_label(run_label(data, data.runs[run]))
-            for row in of_run:
-                if row.task == task:
-                    shares = {
-                        int(field.removeprefix("pass_at_")): Estimate(share)
-                        for field, share in row.cells.items()
-                        if field.startswith("pass_at_") and isinstance(share, float)
-                    }
-                    lines(
-                        axes, list(shares), list(shares.values()), styles[run], label,
-                        f"{run}.{task}",
-                    )  # fmt: skip
-        axes.set_title(TASKS[task].display)
-        score_axis(axes)
-        count_axis(axes)
-    figure.supxlabel("samples k")
-    figure.supylabel("questions in percent")
-    legend(figure)
-    return figure
-
-
 def _variants(data: ReportData) -> Drawn:
     effects = table_rows(VARIANTS, data)
     if not effects:
@@ -181,12 +141,6 @@ FIGURES = (
         "Which questions are hard? Score against difficulty δ, in up to eight bins of about equal "
         "size, with 95% intervals.",
         _difficulty,
-    ),
-    FigureSpec(
-        "pass_at_k",
-        "Do repeated samples help? pass@k: the percentage of questions with a correct answer among "
-        "k samples.",
-        _pass_at_k,
     ),
     FigureSpec(
         "variants",

@@ -119,7 +119,7 @@ def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
         return None
     groups = item_groups(counted_rows(scored, task))
     digits = [[row.score.correct_digits for row in group] for group in groups]
-    means = [np.mean(known) for group in digits if (known := [d for d in group if d is not None])]
+    means = [fmean(known) for group in digits if (known := [d for d in group if d is not None])]
     mean = amount_estimate([Stratum(task, np.array(means)[:, None], None)]) if means else None
     if mean is None:
         return None

@@ -41,7 +41,6 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
         "pareto_cost",
         "variants",
         "samples",
-        "pass_at_k",
     ),
     "Errors": ("failures", "correct_digits", "findings", "memory_tests"),
     "Problem sizes": ("horizons", "horizon_curves"),

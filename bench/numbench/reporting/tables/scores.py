@@ -25,6 +25,9 @@ from numbench.tasks import TASKS
 STATUSES: tuple[Status, ...] = get_args(Status)
 REFERENCES_HEADING = "Published configurations on the same questions"
 
+COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
+_RANKS = Column("ranks", "Possible ranks", "ranks")
+
 _PUBLISHED_NOTE = (
     "Published: the value in the paper, for tasks whose responses were not published; it is "
     "not re-scored, and a mean with it has no interval and no rank."
@@ -87,30 +90,32 @@ def _wide_tasks(data: ReportData) -> list[str]:
     return [task for task in data.tasks if task in known]
 
 
-def _task_rows(data: ReportData) -> Iterator[Row]:
-    """Yield a row for each task and configuration on the datasets with many tasks."""
-    for group in data.datasets:
-        if group in data.wide_datasets:
-            continue
+def task_rows(data: ReportData, groups: Sequence[DatasetGroup]) -> Iterator[Row]:
+    """Yield a row for each task and configuration on some datasets."""
+    for group in groups:
         named = list(_score_rows(data, [group]))
         for task in group.tasks:
-            for _, one, row in named:
-                cells: dict[str, Cell] = {
-                    column.field: data.estimate(one, column.field, task)  # type: ignore[arg-type]
-                    for column in _MEASURES
-                }
-                published = frozenset(cells if data.is_published(one, task) else ())
-                if task in {*one.values.tasks, *one.tasks}:
-                    cells = {**row.cells, "task": task_name(task), **cells}
-                    yield row._replace(cells=cells, task=task, published=published)
+            for index, one, row in named:
+                if task not in {*one.values.tasks, *one.tasks}:
+                    continue
+                cells: dict[str, Cell] = {**row.cells, "task": task_name(task)}
+                for column in _MEASURES:
+                    cells[column.field] = data.estimate(one, column.field, task)  # type: ignore[arg-type]
+                cells["ranks"] = data.ranks[task].get(index)
+                if one.scored:
+                    cells["answered"], cells["questions"] = one.completeness.by_task[task]
+                is_published = data.is_published(one, task)
+                published = frozenset({"score", "generated_tokens"} if is_published else ())
+                yield row._replace(cells=cells, task=task, published=published)
 
 
-def _task_columns(data: ReportData) -> Sequence[Column]:
-    """Return the columns of values that a row has, each of a meaning of its own."""
-    known = {field for row in table_rows(BY_TASK, data) for field, v in row.cells.items() if v}
-    has_digits = any(TASKS[row.task].metric == "log_smape" for row in table_rows(BY_TASK, data))
-    known -= set() if has_digits else {"exact_match"}
-    return (*TASK_COLUMNS, *(column for column in _MEASURES if column.field in known))
+def task_columns(rows: Sequence[Row]) -> Sequence[Column]:
+    """Return the columns of `task_rows` that have a value and a meaning of their own."""
+    known = {field for row in rows for field, cell in row.cells.items() if cell is not None}
+    if all(TASKS[row.task].metric == "exact_match" for row in rows):
+        known -= {"exact_match"}
+    columns = (*TASK_COLUMNS, *_MEASURES, _RANKS, *COUNTS)
+    return [column for column in columns if column.field in known]
 
 
 def _task_table(name: str, title: str, caption: str, measure: Measure, form: str) -> Table:
@@ -157,13 +162,12 @@ SUMMARY = Table(
     (
         *NAME_COLUMNS,
         Column("score", "All", ".1f"),
-        Column("ranks", "Possible ranks", "ranks"),
+        _RANKS,
         Column("tokens", "Tokens", ",.0f", lowest_first=True),
         Column("median_tokens", "Median tokens", ",.0f", lowest_first=True),
         Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
         Column("latency", "Seconds", "price", lowest_first=True),
-        Column("answered", "Answered", "count"),
-        Column("questions", "Questions", "count"),
+        *COUNTS,
     ),
     _summary,
     _summary_notes,
@@ -207,11 +211,13 @@ _MEASURES = (
 BY_TASK = Table(
     "by_task",
     "Scores by task",
-    "Of datasets with too many tasks for columns. Score: in percent with its 95% interval, exact "
-    "match unless a column of its own has it. By value: if the correct value in another form than "
-    "requested counts too (0.5 for 1/2). Tokens: generated per answer.",
-    _task_columns,
-    _task_rows,
+    "Score: log-sMAPE in percent, or exact match where an answer is a letter, a list or a number "
+    "in a form. By value: exact match if the correct value in another form than requested counts "
+    "too (0.5 for 1/2). Tokens: generated per answer. Each with its 95% interval. Possible ranks: "
+    "among the runs and published configurations on the same questions (95% confidence for all of "
+    "them together).",
+    lambda data: task_columns(table_rows(BY_TASK, data)),
+    lambda data: task_rows(data, [g for g in data.datasets if g not in data.wide_datasets]),
     latex=True,
     heat=lambda column: column.form == ".1f",
 )
