@@ -35,7 +35,6 @@ from numbench.reporting.tables.render import csv
 from numbench.reporting.tables.scores import BY_TASK, COUNTS, task_columns, task_rows
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
-from numbench.tasks import TASKS
 
 _HEADING = "How well do language models compute with numbers?"
 

@@ -22,7 +22,7 @@ from numbench.plot_style import (
     SMALL_FONT_SIZE,
 )
 from numbench.reporting.comparisons import ALL
-from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
@@ -99,6 +99,8 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
     ones = [data.runs[index] for index in group.runs]
     if len(group.tasks) < _MIN_RADAR_TASKS:
         return f"fewer than {_MIN_RADAR_TASKS} tasks"
+    if len(group.tasks) > MAX_TASK_COLUMNS:
+        return f"more than {MAX_TASK_COLUMNS} tasks"
     models = list(dict.fromkeys(one.name for one in ones))
     is_lead = len(models) <= _MAX_LEAD_MODELS
     across = min(len(models), 2 if is_lead else 3)
@@ -192,7 +194,8 @@ def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
     if not any(data.runs[index].tasks for index in group.runs):
         return "no counted answers"
     labels = [fit_text(one.label, _LABEL_WIDTH) for one in members]
-    tasks = [*([ALL] if len(group.tasks) > 1 else []), *group.tasks]
+    answered = [task for task in group.tasks if any(task in one.tasks for one in members)]
+    tasks = [*([ALL] if len(group.tasks) > 1 else []), *answered]
     height = _PANEL_FRAME + _ROW_HEIGHT * len(members)
     figure = facets(len(tasks), across=_ACROSS, height=height)
     styles = styles_by_model(data)

@@ -82,6 +82,20 @@ function makeSortable({ name, heads }) {
   }
 }
 
+// Comparisons by task, of which there are many, wait for a choice of the task.
+const details = new Set(tables.filter(({ name }) => name === 'comparisons').flatMap(({ bodies }) => bodies)
+  .filter(({ rows }) => rows.some((row) => !row.dataset.task))
+  .flatMap(({ rows }) => rows.filter((row) => row.dataset.task)));
+function foldDetails() {
+  const [one] = tables.filter(({ name }) => name === 'comparisons');
+  if (!details.size) return;
+  const cell = element('th', { colspan: one.heads.length, scope: 'rowgroup' },
+    `${formatCount(details.size)} comparisons by task: choose a task at the top of the page`);
+  const body = element('tbody', {}, element('tr', { class: 'group' }, cell));
+  one.table.append(body);
+  listeners.push(() => { body.hidden = Boolean(value('task')); });
+}
+
 // Adds the line that stands for the published models of a table, in their heading or below all rows.
 function fold(one) {
   const published = one.bodies.flatMap(({ rows }) => rows.filter(isPublished));
@@ -107,6 +121,7 @@ function applyFilter() {
     for (const { group, rows, isFold } of bodies) {
       for (const row of rows) {
         row.hidden = Boolean(!rowTexts.get(row).includes(text)
+          || (!task && details.has(row))
           || (task && row.dataset.task && row.dataset.task !== task)
           || (!value('published') && !text && isPublished(row)));
       }
@@ -129,6 +144,7 @@ function fit() {
 
 tables.forEach(makeSortable);
 tables.forEach(fold);
+foldDetails();
 addOptions(document.querySelector('[data-state=task]'), Object.keys(pageData.tasks), taskName);
 listeners.push(applyOrder, applyFilter, fit);
 window.addEventListener('resize', fit);
