@@ -18,7 +18,7 @@ NUMERIC_TASKS = tuple(name for name, task in PAPER_TASKS.items() if task.metric 
 """The tasks whose answers are compared: Add, Mult, Div, Exp, Mean and Std."""
 
 
-MAX_ANSWERS = 1000
+MAX_ANSWERS = 500
 """Of more answers of a run to a task, so many random ones are compared."""
 
 

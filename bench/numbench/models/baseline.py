@@ -62,7 +62,7 @@ class FloatFormat(NamedTuple):
         """Return the number of the type nearest to a decimal or a fraction such as 1/3."""
         value = math.inf if "/" in text else float(text)
         # binary64 may round to the middle of two numbers of the type, which then hides the nearer.
-        is_safe = math.isfinite(value) and not math.ldexp(value, 1 - self._place(value)) % 2
+        is_safe = math.isfinite(value) and math.ldexp(value, 1 - self._place(value)) % 2 != 1
         return self.round(value if is_safe else Fraction(text))
 
     def format(self, value: float) -> str:

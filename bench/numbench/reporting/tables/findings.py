@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from numbench.forensics.computations import COMPUTATIONS
+from numbench.forensics.answers import MAX_ANSWERS
 from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
@@ -39,7 +40,7 @@ TABLE = Table(
     "Computations that wrong answers equal, in every digit that they give, more often than by "
     "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
     "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
-    "can be told from the computation, of at most 1,000 random ones per task; share: in percent, "
+    f"can be told from the computation, of at most {MAX_ANSWERS} random ones per task; share: in percent, "
     "with its 95% interval; expected: "
     "matches by chance. A warning about another convention counts more answers than this table: "
     "all within 0.1% of its value. A match does not prove how a model computed.",

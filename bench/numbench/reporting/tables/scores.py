@@ -23,7 +23,7 @@ from numbench.reporting.values import Configuration, Measure
 from numbench.tasks import TASKS
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-REFERENCES_HEADING = "Published configurations on the same questions"
+REFERENCES_HEADING = "Published configurations on the same questions, counted in the ranks"
 
 COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 _RANKS = Column("ranks", "Possible ranks", "ranks")

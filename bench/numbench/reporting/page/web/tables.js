@@ -101,7 +101,7 @@ function fold(one) {
   const published = one.bodies.flatMap(({ rows }) => rows.filter(isPublished));
   if (!published.length) return;
   const part = one.bodies.find(({ group, rows }) => group && rows.every(isPublished));
-  const button = element('button', { type: 'button', class: 'fold' }, `Published configurations (${published.length})`);
+  const button = element('button', { type: 'button', class: 'fold' }, `Published configurations (${published.length}), counted in the ranks`);
   button.addEventListener('click', () => setState({ published: value('published') ? '' : '1' }));
   listeners.push(() => button.setAttribute('aria-expanded', Boolean(value('published'))));
   if (part) {
