@@ -106,10 +106,12 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     if scored.protocol == "exact" and any(counts.values()):
         strict = fmean(float(run.values.tasks[task].score.mean()) for task in counts)
         score = fmean(result.score for result in run.formats.values())
+        change = f"for a score of {score:.1f} instead of {strict:.1f}"
+        if score - strict < 0.05:
+            change = "without a change of the score"
         yield (
             "answers in other formats than requested, scored as incorrect; --protocol lenient "
-            f"reads them and gives a score of {score:.1f} instead of {strict:.1f} "
-            f"({_per_task(counts)})."
+            f"reads them {change} ({_per_task(counts)})."
         )
     if not is_paper:
         yield from _convention_texts(run, scored)
