@@ -82,10 +82,11 @@ function makeSortable({ name, heads }) {
   }
 }
 
-// Comparisons by task, of which there are many, wait for a choice of the task.
-const details = new Set(tables.filter(({ name }) => name === 'comparisons').flatMap(({ bodies }) => bodies)
-  .filter(({ rows }) => rows.some((row) => !row.dataset.task))
-  .flatMap(({ rows }) => rows.filter((row) => row.dataset.task)));
+// Comparisons by task, of which there are many, take the place of those of means if a task is chosen.
+const compared = tables.filter(({ name }) => name === 'comparisons').flatMap(({ bodies }) => bodies)
+  .filter(({ rows }) => rows.some((row) => !row.dataset.task)).flatMap(({ rows }) => rows);
+const details = new Set(compared.filter((row) => row.dataset.task));
+const means = new Set(compared.filter((row) => !row.dataset.task));
 function foldDetails() {
   const [one] = tables.filter(({ name }) => name === 'comparisons');
   if (!details.size) return;
@@ -121,7 +122,7 @@ function applyFilter() {
     for (const { group, rows, isFold } of bodies) {
       for (const row of rows) {
         row.hidden = Boolean(!rowTexts.get(row).includes(text)
-          || (!task && details.has(row))
+          || (task ? means : details).has(row)
           || (task && row.dataset.task && row.dataset.task !== task)
           || (!value('published') && !text && isPublished(row)));
       }
