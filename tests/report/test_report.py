@@ -22,13 +22,14 @@ from numbench.records import Item, Response, RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
+from numbench.reporting.figures import FIGURES
 from numbench.reporting.names import shortened
 from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.safe_console import SafeConsole
-from numbench.tasks import PAPER_TASKS
+from numbench.tasks import PAPER_TASKS, TASKS
 from tests.report import large_runs, runs
 from tests.report.synthetic import add_task, write_plugin_run
 
@@ -255,6 +256,31 @@ def test_the_terminal_fits_80_columns(which: str, report: ReportResult, paper_ru
     lines = on_screen(data).splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if "…" in line and "more" not in line]
+
+
+def test_a_dataset_of_many_tasks_has_a_row_for_each(tmp_path: Path) -> None:
+    for name in ("forms", "context"):
+        for model in ("float64", "bfloat16"):
+            nb.run(f"baseline/{model}", dataset=name, limit=1, out=tmp_path / f"{name}-{model}")
+    data = read_report_data([tmp_path])
+    tables = build_tables(data)
+    forms, context = (open_dataset(name).tasks for name in ("forms", "context"))
+    assert {c.task for c in tables["log_smape"].columns if c.task} == set(context)
+    rows = {(row.task, row.run): row for row in tables["by_task"].rows}
+    assert {task for task, _ in rows} == set(forms)
+    for (task, index), row in rows.items():
+        assert index is not None
+        run = data.runs[index]
+        for field, measure in (("score", "score"), ("by_value", "by_value")):
+            assert row.cells[field] == data.estimate(run, measure, task)  # type: ignore[arg-type]
+    lines = on_screen(data).splitlines()
+    assert max(map(len, lines)) <= 80
+    for task in forms:
+        (line,) = [x for x in lines if x.startswith(f"{TASKS[task].display} ")]
+        # Score, half of the interval and score by value, of both runs.
+        assert len(re.findall(r"±\d+ +\d+\.\d|±\d+ +100|–", line)) >= 2
+    (radar,) = [spec for spec in FIGURES if spec.name == "radar"]
+    assert radar.draw(read_report_data([tmp_path / "forms-float64"])) == "more than 12 tasks"
 
 
 @pytest.mark.parametrize("width", [80, 50])

@@ -60,10 +60,12 @@ def render_page(
     """
     style, script = read_web(STYLES), script_text()
     sections: dict[str, list[BuiltTable | list[RenderedFigure]]] = {}
+    # With other tasks than those of numbers, the table of scores has the same values.
+    is_shown = {"exact_match": any(TASKS[task].metric == "log_smape" for task in data.tasks)}
     for heading, names in _SECTIONS.items():
         for name in names:
             images = [one for one in figures if one.spec.name == name not in _LEAD_FIGURES]
-            parts = [tables[name]] if name in tables else []
+            parts = [tables[name]] if name in tables and is_shown.get(name, True) else []
             sections.setdefault(heading, []).extend([*parts, *([images] if images else [])])
     items = item_data([run.scored for run in data.runs if run.scored])
     return (

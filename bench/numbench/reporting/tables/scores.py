@@ -129,10 +129,6 @@ def _task_table(name: str, title: str, caption: str, measure: Measure, form: str
         return (*NAME_COLUMNS, *tasks)
 
     def rows(data: ReportData) -> Iterator[Row]:
-        metrics = {TASKS[task].metric for task in _wide_tasks(data)}
-        if measure == "exact_match" and metrics == {"exact_match"}:
-            # The table of scores has the same numbers.
-            return
         for _, one, row in _score_rows(data, data.wide_datasets):
             cells: dict[str, Cell] = {t: data.estimate(one, measure, t) for t in (ALL, *one.tasks)}
             published = frozenset(task for task in cells if data.is_published(one, task))
