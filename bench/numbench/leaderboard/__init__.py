@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,9 +31,16 @@ from numbench.reporting.page import (
 )
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
-from numbench.reporting.tables.model import NAME_COLUMNS, BuiltTable, Cell, Row, Table
+from numbench.reporting.tables.model import (
+    NAME_COLUMNS,
+    TASK_COLUMNS,
+    BuiltTable,
+    Cell,
+    Row,
+    Table,
+)
 from numbench.reporting.tables.render import csv
-from numbench.reporting.tables.scores import BY_TASK, COUNTS, task_columns, task_rows
+from numbench.reporting.tables.scores import BY_TASK, COUNTS, MEASURES, RANKS, task_rows
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 
@@ -269,10 +277,15 @@ def incomplete_table(data: ReportData) -> BuiltTable:
 def score_table(data: ReportData, index: int, is_ranked: bool) -> BuiltTable:
     """Return the scores of one run, one row per task; an incomplete run has no ranks."""
     rows = task_rows(data, [data.group_of(data.runs[index])])
-    own = tuple(row._replace(group="") for row in rows if row.run == index)
-    hidden = {"model", "level"} if is_ranked else {"model", "level", "ranks"}
-    columns = tuple(column for column in task_columns(own) if column.field not in hidden)
-    return BuiltTable(BY_TASK, columns, own, ())
+    hidden: dict[str, Cell] = {} if is_ranked else {"ranks": None}
+    own = [
+        row._replace(group="", cells={**row.cells, **hidden}) for row in rows if row.run == index
+    ]
+    columns = [TASK_COLUMNS[-1], *MEASURES, RANKS, *COUNTS]
+    if not any(row.cells["by_value"] for row in own):
+        columns = [column for column in columns if column.field != "by_value"]
+    table = replace(BY_TASK, name="scores", title="Scores")
+    return BuiltTable(table, tuple(columns), tuple(own), ())
 
 
 def settings(info: RunInfo) -> dict[str, str]:

@@ -26,7 +26,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 REFERENCES_HEADING = "Published configurations on the same questions, counted in the ranks"
 
 COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
-_RANKS = Column("ranks", "Possible ranks", "ranks")
+RANKS = Column("ranks", "Possible ranks", "ranks")
 
 _PUBLISHED_NOTE = (
     "Published: the value in the paper, for tasks whose responses were not published; it is "
@@ -99,7 +99,7 @@ def task_rows(data: ReportData, groups: Sequence[DatasetGroup]) -> Iterator[Row]
                 if task not in {*one.values.tasks, *one.tasks}:
                     continue
                 cells: dict[str, Cell] = {**row.cells, "task": task_name(task)}
-                for column in _MEASURES:
+                for column in MEASURES:
                     cells[column.field] = data.estimate(one, column.field, task)  # type: ignore[arg-type]
                 cells["ranks"] = data.ranks[task].get(index)
                 if one.scored:
@@ -114,7 +114,7 @@ def task_columns(rows: Sequence[Row]) -> Sequence[Column]:
     known = {field for row in rows for field, cell in row.cells.items() if cell is not None}
     if all(TASKS[row.task].metric == "exact_match" for row in rows):
         known -= {"exact_match"}
-    columns = (*TASK_COLUMNS, *_MEASURES, _RANKS, *COUNTS)
+    columns = (*TASK_COLUMNS, *MEASURES, RANKS, *COUNTS)
     return [column for column in columns if column.field in known]
 
 
@@ -162,7 +162,7 @@ SUMMARY = Table(
     (
         *NAME_COLUMNS,
         Column("score", "All", ".1f"),
-        _RANKS,
+        RANKS,
         Column("tokens", "Tokens", ",.0f", lowest_first=True),
         Column("median_tokens", "Median tokens", ",.0f", lowest_first=True),
         Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
@@ -202,13 +202,13 @@ TASK_TABLES = (
     ),
 )
 
-_MEASURES = (
+MEASURES = (
     Column("score", "Score", ".1f"),
     Column("exact_match", "Exact match", ".1f"),
     Column("by_value", "By value", ".1f"),
     Column("generated_tokens", "Tokens", ",.0f", lowest_first=True),
 )
-BY_TASK = Table(
+BY_TASK: Table = Table(
     "by_task",
     "Scores by task",
     "Score: log-sMAPE in percent, or exact match where an answer is a letter, a list or a number "
