@@ -60,7 +60,7 @@ class BrowserPage:
         cells = self.page.evaluate(
             "([table, column]) => [...document.querySelectorAll("
             "`table[data-table=${table}] tbody tr`)].filter((row) => !row.hidden)"
-            ".map((row) => row.cells[column].firstChild?.textContent ?? '')",
+            ".map((row) => row.cells[column]?.firstChild?.textContent ?? '')",
             [table, column],
         )
         return [str(cell) for cell in cells]

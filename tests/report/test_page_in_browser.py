@@ -165,7 +165,9 @@ def test_tables_are_sorted_below_their_heading_and_filtered(open_page: Open, fol
     for table in ("log_smape", "exact_match", "summary"):
         assert page.column(table, 0) == [groups[0], "Zebra"]
     page.page.fill("[data-state=models]", "")
+    assert {*page.column("comparisons", 2)} - {""} == {"All"}
     page.page.select_option("[data-state=task]", "addition")
+    assert {*page.column("comparisons", 2)} - {""} == {"Add"}
     visible = page.page.locator("table[data-table=log_smape] thead th:visible").all_inner_texts()
     assert visible == ["Model", "All", "Add"]
 

@@ -343,6 +343,20 @@ def test_warnings_are_said_once_with_what_to_do(report: ReportResult) -> None:
     assert json.loads((report.out / "report.json").read_text())["warnings"] == list(texts)
 
 
+def test_the_hint_at_the_lenient_protocol_has_its_score(tmp_path: Path) -> None:
+    dataset = large_runs.dataset(tmp_path, ["addition"])
+
+    def says(task: str, index: int) -> bool | str:
+        return f"We add the two numbers. The sum is **{1000 + index}**." if index % 2 else True
+
+    run = large_runs.run(tmp_path / "prose", dataset, says, tasks=["addition"])
+    exact, lenient = read_report_data([run]), read_report_data([run], "lenient")
+    (hint,) = [text for text in report_warnings(exact)[AFFECTS_SCORES] if "lenient" in text]
+    scores = [data.estimate(data.runs[0]) for data in (lenient, exact)]
+    shown = " instead of ".join(f"{score.value:.1f}" for score in scores if score)
+    assert f"reads them for a score of {shown} (20: Add 20)" in hint and "100.0" in shown
+
+
 def test_objects_are_short_in_a_notebook_and_have_a_table(report: ReportResult) -> None:
     assert len(repr(report)) < 200
     shown = report._repr_markdown_()
