@@ -69,10 +69,14 @@ def parse_request_id(text: str) -> tuple[str, int]:
 
 
 class ItemSample(NamedTuple):
-    """One request of a run: an item, and which of its samples, from 0."""
+    """One request of a run: an item, and which of its samples, from 0.
+
+    turns: the replies so far, if it continues a conversation.
+    """
 
     item: Item
     sample: int = 0
+    turns: tuple[Response, ...] = ()
 
     @property
     def id(self) -> str:
@@ -131,11 +135,33 @@ class Failure(Struct, frozen=True, kw_only=True):
 FinishReason = Literal["stop", "length", "refusal", "other"]
 
 
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call of a function in a reply.
+
+    id: the provider's, which may be empty. arguments: JSON, as the model wrote it. in_text: whether
+    the call was in the text of the reply, not in the server's field for calls. result: what the
+    model is told; None for a call that was not carried out. failed: the result is an error message.
+    correct_result: the result before a digit of it was changed (`faulty`). changed_digit: the
+    position of that digit among those of the result, from 1, without leading zeros.
+    """
+
+    id: str = ""
+    name: str
+    arguments: str
+    in_text: bool = False
+    result: str | None = None
+    failed: bool = False
+    correct_result: str | None = None
+    changed_digit: int | None = None
+
+
 class Completion(Struct, frozen=True, kw_only=True):
     """The result of one request.
 
     text: as the server sent it, secrets masked, with any thinking that it left there. latency:
-    seconds. cost: US dollars; cost_source: the provider, or the price table that it is from.
+    seconds. cost: US dollars; cost_source: the provider, or the price table that it is from. calls:
+    of the functions that the request offered. reply: with calls, the messages that repeat the reply
+    in the next request, in the provider's format.
     """
 
     text: str = ""
@@ -149,6 +175,13 @@ class Completion(Struct, frozen=True, kw_only=True):
     error: Failure | None = None
     cost_source: str | None = None
     extra: dict[str, Scalar] = {}
+    calls: tuple[ToolCall, ...] = ()
+    reply: tuple[dict[str, object], ...] = ()
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether the calls of this reply have results, which the next request sends."""
+        return bool(self.calls) and self.calls[0].result is not None
 
 
 _TYPED_SINCE: dict[str, type | tuple[type, ...]] = {
@@ -168,7 +201,9 @@ class Response(Completion, frozen=True, kw_only=True):
     sample: the index of the sample of its item. batch_job: the provider's id of the job that it is
     from. retry_of: the kind of response that it replaces (`--retry`), and max_tokens the token
     limit of that retry if it differs from that of the run. cost_of_failed_attempts: part of `cost`.
-    possibly_billed_attempts: failed attempts of unknown cost that may have been billed.
+    possibly_billed_attempts: failed attempts of unknown cost that may have been billed. turn: the
+    number of replies before this one in its conversation. turns: these replies, in the response to
+    a whole conversation (`conversations.Conversations`), whose other fields then are sums.
     """
 
     item_id: str
@@ -180,6 +215,8 @@ class Response(Completion, frozen=True, kw_only=True):
     max_tokens: int | None = None
     cost_of_failed_attempts: float | None = None
     possibly_billed_attempts: int = 0
+    turn: int = 0
+    turns: tuple[Response, ...] = ()
     schema: Schema = SCHEMA
 
     def __post_init__(self) -> None:
