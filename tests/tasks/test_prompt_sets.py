@@ -18,7 +18,7 @@ from numbench.tasks.prompts import (
 )
 
 PARAPHRASES = tuple(f"paraphrase-{number}" for number in range(1, 6))
-SETS = ("paper", "chinese", "explicit", "german", "minimal", *PARAPHRASES, "steps")
+SETS = ("paper", "calculator", "chinese", "explicit", "german", "minimal", *PARAPHRASES, "steps")
 
 
 def test_the_bundled_sets() -> None:
@@ -133,7 +133,9 @@ def test_a_malformed_set_is_one_line_with_file_and_field(
 
 
 def test_other_errors_of_sets(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=re.escape("no prompt set 'nice'; use paper, chinese")):
+    with pytest.raises(
+        BadInput, match=re.escape("no prompt set 'nice'; use paper, calculator, chinese")
+    ):
         open_prompt_set("nice")
     with pytest.raises(BadInput, match="no such folder"):
         open_prompt_set(tmp_path / "nowhere")

@@ -7,6 +7,7 @@ questions.toml      one table per task, one wording per operator, and these opti
   questions         "paper": the wordings of the set `paper` for the tasks without a table
   system            "paper": its system prompts; "none": no system prompt; omitted: own files
   working           true if the prompts let a model write text before its answer
+  tools             true if the prompts let a model use tools (`--tools`)
   paraphrase_of     the set whose meaning the wordings keep
 system/TASK.txt     the system prompt of one task, or
 system/GROUP.txt    of the tasks of a group (`Task.system_prompt`)
@@ -63,6 +64,7 @@ class SetOptions(Struct, frozen=True, forbid_unknown_fields=True):
     questions: Literal["", "paper"] = ""
     system: Literal["", "paper", "none"] = ""
     working: bool = False
+    tools: bool = False
     paraphrase_of: str = ""
 
 
