@@ -67,6 +67,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"max_tokens": 5000, "temperature": 0.7, "seed": 7, "answer_kind": "list"},
     {"structured": False, "params": {"top_p": 0.5, "reasoning": {"more": 1}}, "max_tokens": 70000},
     {"structured": True, "answer_kind": "letter"},
+    {"structured": False, "tools": "calculator"},
 )
 """Settings of requests, sent whole to one model of every provider."""
 

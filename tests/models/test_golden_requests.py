@@ -53,6 +53,8 @@ def validate(request: dict[str, Any]) -> None:
         types.GenerationConfig.model_validate(body["generationConfig"])
         for content in (*body["contents"], body["systemInstruction"]):
             types.Content.model_validate(content)
+        for tool in body.get("tools", ()):
+            types.Tool.model_validate(tool)
         return
     params: Any
     named = find_named_model(request["model"])

@@ -89,6 +89,8 @@ class RequestSettings:
     request: the parameters of the reasoning level, in the provider's own terms.
     params: parameters that the user adds to the body, in the provider's own terms, nested.
     timeout: seconds after which a request counts as failed.
+    tools: offer the calculator; the text that `parse_calculator` reads.
+    turns: the replies to earlier requests of the conversation, whose calls have results.
     """
 
     temperature: float | None = None
@@ -99,6 +101,8 @@ class RequestSettings:
     seed: int | None = None
     timeout: float = DEFAULT_TIMEOUT_SECONDS
     params: dict[str, object] = field(default_factory=dict, repr=False)
+    tools: str | None = None
+    turns: Sequence[Completion] = ()
 
 
 class Request(NamedTuple):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -16,7 +18,7 @@ from numbench.models.error_bodies import (
 )
 from numbench.models.json_fields import InvalidJson, WebPage, decode_json
 from numbench.models.reply_words import STATUSES, pattern
-from numbench.records import Completion, Failure, FailureKind, Usage
+from numbench.records import Completion, Failure, FailureKind, ToolCall, Usage
 from numbench.secrets import mask_secrets
 
 _PROMPT_REJECTED = pattern("prompt_rejected")
@@ -198,7 +200,7 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
     replaced, and names and messages are short lines.
     """
     error = completion.error
-    texts = {
+    texts: dict[str, Any] = {
         name: sanitize(value, secrets)
         for name, sanitize in _SANITIZED.items()
         if (value := getattr(completion, name))
@@ -207,6 +209,14 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
         key: sanitize_line(value, secrets) if isinstance(value, str) else value
         for key, value in completion.extra.items()
     }
+    if completion.calls:
+        try:
+            called = {"calls": msgspec.to_builtins(completion.calls), "reply": completion.reply}
+            called = json.loads(sanitize_text(json.dumps(called, ensure_ascii=False), secrets))
+            texts["calls"] = msgspec.convert(called["calls"], tuple[ToolCall, ...])
+            texts["reply"] = tuple(called["reply"])
+        except (ValueError, RecursionError) as problem:
+            return failed_completion(unreadable_failure(problem), completion.usage, completion.cost)
     error = error and sanitize_failure(error, secrets)
     return msgspec.structs.replace(completion, **texts, extra=extra, error=error)
 

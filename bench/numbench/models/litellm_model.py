@@ -173,5 +173,6 @@ PROVIDER = ProviderPlugin(
     examples=("PROVIDER/NAME",),
     sdk="litellm",
     inspects_requests=True,
+    takes_tools=True,
     note="litellm may rewrite messages and parameters",
 )

@@ -86,6 +86,8 @@ class ProviderPlugin:
     concurrency: the default number of concurrent requests.
     inspects_requests: whether its models have `request_body`, which takes the arguments of `answer`
         and returns the body of the request. Only then are requests recorded and compared.
+    takes_tools: whether `request_body` offers what `RequestSettings.tools` names, and completions
+        have the calls.
     note: what `run.json` says about the requests of this provider.
     """
 
@@ -108,6 +110,7 @@ class ProviderPlugin:
     deterministic: bool = False
     concurrency: int = 16
     inspects_requests: bool = False
+    takes_tools: bool = False
     note: str = ""
     facts: Facts = field(default_factory=Facts)
 
@@ -183,6 +186,7 @@ def _hosted(row: HostedProvider) -> ProviderPlugin:
         batch_discount=row.batch_discount,
         apis=apis or ("chat",),
         inspects_requests=True,
+        takes_tools=True,
         facts=row,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple, cast
 
+import msgspec
 from msgspec.structs import replace
 
-from numbench.models.base import Message, RequestSettings
+from numbench.models.base import Message, Request, RequestSettings, merge_parameters
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.json_fields import (
     UsageFields,
@@ -19,12 +20,21 @@ from numbench.models.json_fields import (
     parse_cost,
     parse_usage,
     reported_usage,
+    text_at,
     text_or_repr,
     tokens_at,
     value_at,
 )
 from numbench.models.reply_words import ENDINGS
-from numbench.records import CACHE_WRITES, Completion, Failure, FinishReason, Scalar, Usage
+from numbench.records import (
+    CACHE_WRITES,
+    Completion,
+    Failure,
+    FinishReason,
+    Scalar,
+    ToolCall,
+    Usage,
+)
 
 FINISH_REASON = "finish_reason"
 """The field of `extra` with a reason that the records have no word for."""
@@ -36,33 +46,38 @@ _TOKENS_WITHOUT_TEXT = 4
 class Answer(NamedTuple):
     """What the body of an answer contains.
 
-    ending: the server's finish reason, None if it gives none. refusal: the text of a refusal.
-    blocked: why the prompt was rejected. error: reported beside what was generated. has_begun:
-    whether something may have been generated although there is no text.
+    completion: the texts and calls, and who answered. ending: the server's finish reason, None if
+    it gives none. refusal: the text of a refusal. blocked: why the prompt was rejected. error:
+    reported beside what was generated. has_begun: whether something may have been generated
+    although there is no text.
     """
 
-    text: str = ""
-    reasoning: str = ""
+    completion: Completion = Completion()
     ending: object = None
     refusal: str | None = None
     blocked: str | None = None
     error: object = None
     has_begun: bool = False
-    served_model: str | None = None
-    provider: str | None = None
-    extra: Mapping[str, Scalar] = {}
+
+    @property
+    def has_content(self) -> bool:
+        """Whether there is a text, a reasoning text or a call."""
+        known = self.completion
+        return bool(known.text or known.reasoning_text or known.calls)
 
 
 class Format(ABC):
     """One wire format.
 
     content: the field of an answer's body that contains the answer. stream: what a body adds to
-    request a stream. usage_fields: where the counts of tokens are.
+    request a stream. usage_fields: where the counts of tokens are. tool: the declaration of the
+    calculator.
     """
 
     content: ClassVar[str]
     stream: ClassVar[Mapping[str, object]] = {"stream": True}
     usage_fields: ClassVar[UsageFields]
+    tool: ClassVar[Mapping[str, object]]
 
     @abstractmethod
     def url(self, base_url: str, name: str, streams: bool) -> str:
@@ -72,11 +87,28 @@ class Format(ABC):
         """Return the headers with the key and, for a body, the version of the API."""
         return {"Authorization": f"Bearer {key}"}
 
-    @abstractmethod
     def body(
         self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
     ) -> dict[str, object]:
         """Return the body of a request. `token_limit`: the server's name of the token limit."""
+        body = self.fields(model, Request(messages, settings), token_limit)
+        if settings.tools is not None:
+            body["tools"] = [self.tool]
+        return merge_parameters(body, settings.params)
+
+    @abstractmethod
+    def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
+        """Return the body of a request without tools and the user's own parameters."""
+
+    @abstractmethod
+    def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
+        """Return the messages with the results of calls."""
+
+    def turns(self, settings: RequestSettings) -> Iterator[Mapping[str, object]]:
+        """Yield the messages that follow the question: replies, and the results of their calls."""
+        for turn in settings.turns:
+            yield from turn.reply
+            yield from self.results(turn.calls)
 
     @abstractmethod
     def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
@@ -120,7 +152,7 @@ class Format(ABC):
         if answer.blocked:
             failure = Failure(kind="item", message=f"prompt blocked: {answer.blocked}")
             return Completion(finish_reason="refusal", error=failure, usage=usage, cost=cost)
-        if usage.generated == 0 and (answer.text or answer.reasoning):
+        if usage.generated == 0 and answer.has_content:
             usage = reported_usage(usage.input, None, None, None)
         word = text_or_repr(answer.ending)
         known = None if answer.ending is None else ENDINGS.get(word.lower(), "failure")
@@ -136,16 +168,17 @@ class Format(ABC):
             and (usage.generated == limit or (usage.visible or 0) >= limit)
         ):
             finish = "length"
-        return Completion(
-            text=answer.text or answer.refusal or "",
-            reasoning_text=answer.reasoning or None,
+        completion = answer.completion
+        return replace(
+            completion,
+            text=completion.text or answer.refusal or "",
+            reasoning_text=completion.reasoning_text or None,
             finish_reason=cast(FinishReason | None, finish),
             usage=usage,
             cost=cost,
-            served_model=answer.served_model,
-            provider=answer.provider,
+            reply=completion.reply if completion.calls else (),
             extra={
-                **answer.extra,
+                **completion.extra,
                 **({FINISH_REASON: word} if finish == "other" else {}),
                 **_priced_fields(fields),
             },
@@ -160,9 +193,25 @@ class Format(ABC):
         if not error:
             return failure_in_answer(body, default=missing)
         failure = failure_in_answer(error if isinstance(error, dict) else body)
-        if answer and (answer.text or answer.reasoning or answer.refusal or answer.has_begun):
+        if answer and (answer.has_content or answer.refusal or answer.has_begun):
             return replace(failure, status=None, possibly_billed=True)
         return failure
+
+
+def tool_calls(
+    calls: Iterable[object], id_: str, name: str, arguments: str, in_text: bool = False
+) -> tuple[ToolCall, ...]:
+    """Return the calls in a reply, with the paths of their fields; arguments may be JSON text.
+
+    What has no name is no call.
+    """
+    known = []
+    for call in (call for call in calls if text_at(call, name)):
+        given = value_at(call, arguments)
+        given = given if isinstance(given, str) else msgspec.json.encode(given or {}).decode()
+        own_id, function = (text_or_repr(value_at(call, path)) for path in (id_, name))
+        known.append(ToolCall(id=own_id, name=function, arguments=given, in_text=in_text))
+    return tuple(known)
 
 
 _PRICED = {
@@ -189,12 +238,13 @@ def _missing_answer(answer: Answer, finish: str | None, usage: Usage) -> Failure
         message = f"the server ended the answer with {text_or_repr(answer.ending)!r}"
         failure = unreadable_failure(message)
         return replace(failure, kind="run") if finish == "account" else failure
-    if answer.text or finish in ("length", "refusal", "other"):
+    completion = answer.completion
+    if completion.text or completion.calls or finish in ("length", "refusal", "other"):
         return None
     if finish is None:
         return unreadable_failure("the server sent no text and no finish reason")
     visible = usage.visible
-    if visible is None and usage.reasoning is None and not answer.reasoning:
+    if visible is None and usage.reasoning is None and not completion.reasoning_text:
         visible = usage.generated
     if (visible or 0) <= _TOKENS_WITHOUT_TEXT:
         return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.formats.base import Answer, Format
+from numbench.models.base import Request, answer_schema
+from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
     UsageFields,
@@ -16,15 +18,26 @@ from numbench.models.json_fields import (
     text_at,
     text_fields,
     updated,
+    value_at,
     without_nulls,
 )
 from numbench.models.reply_words import ENDINGS
+from numbench.records import Completion, ToolCall
+from numbench.tasks.calculator import MAX_CALLS, declaration
+from numbench.thinking_text import separate_thinking
+
+_REPEATED = ("reasoning_content", "reasoning_details", "thinking_blocks")
+"""What a reply has beside text and calls, and some servers want to see again."""
+
+_JSON = json.JSONDecoder()
+_AROUND_CALLS = re.compile(r"</?tool_call>|```(?:json)?")
 
 
 class ChatFormat(Format):
     """OpenAI's Chat Completions, which most other servers implement."""
 
     content = "choices"
+    tool: ClassVar = {"type": "function", "function": declaration("parameters")}
     stream: ClassVar[Mapping[str, object]] = {
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -42,13 +55,12 @@ class ChatFormat(Format):
         """Return the URL of requests."""
         return f"{base_url}/chat/completions"
 
-    def body(
-        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
-    ) -> dict[str, object]:
+    def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request."""
+        messages, settings = request
         body: dict[str, object] = {
             "model": model,
-            "messages": [message._asdict() for message in messages],
+            "messages": [*(each._asdict() for each in messages), *self.turns(settings)],
             "temperature": settings.temperature,
             token_limit: settings.max_tokens,
             "seed": settings.seed,
@@ -59,7 +71,11 @@ class ChatFormat(Format):
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "strict": True, "schema": schema},
             }
-        return merge_parameters(without_nulls(body) | settings.request, settings.params)
+        return without_nulls(body) | settings.request
+
+    def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
+        """Return a message for each call."""
+        return [{"role": "tool", "tool_call_id": each.id, "content": each.result} for each in calls]
 
     def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
         """Return the body of a streamed answer."""
@@ -84,7 +100,9 @@ class ChatFormat(Format):
                 raise IncompleteStream
         # A whole message in the stream repeats the deltas, if there are any.
         parts = pieces["message"] | pieces["delta"]
-        message = {key: _joined(values) for key, values in parts.items()}
+        message: dict[str, object] = {key: _joined(values) for key, values in parts.items()}
+        if calls := parts.get("tool_calls"):
+            message["tool_calls"] = _merged_calls(map(object_at, calls))
         return body | {"choices": [choice | {"message": message}]}
 
     def answer(self, body: Mapping[str, object]) -> Answer | None:
@@ -93,18 +111,76 @@ class ChatFormat(Format):
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, dict):
             return None
-        content = object_at(choice, "message").get("content")
+        message = object_at(choice, "message")
+        content = message.get("content")
+        # Some servers send the text in parts.
+        text = text_at(content) or join_texts(objects_at(content), "text")
+        sent = [c for c in objects_at(message, "tool_calls") if text_at(c, "function.name")]
+        found = [] if sent else _calls_in_text(text)
+        calls = [
+            {**call, "id": call.get("id") or f"call_{number}"}
+            for number, call in enumerate(sent or found)
+        ]
+        repeated = {name: message[name] for name in _REPEATED if message.get(name)}
+        reply = {"role": "assistant", "content": None if found else content, "tool_calls": calls}
         return Answer(
-            # Some servers send the text in parts.
-            text=text_at(content) or join_texts(objects_at(content), "text"),
-            reasoning=_reasoning_text(object_at(choice, "message")),
+            Completion(
+                text=text,
+                reasoning_text=_reasoning_text(message),
+                served_model=text_at(body, "model"),
+                provider=text_at(body, "provider"),
+                extra=text_fields(body, id="id", system_fingerprint="system_fingerprint"),
+                calls=tool_calls(calls, "id", "function.name", "function.arguments", bool(found)),
+                reply=(reply | repeated,),
+            ),
             ending=_ending(choice),
             refusal=text_at(choice, "message.refusal"),
             error=choice.get("error"),
-            served_model=text_at(body, "model"),
-            provider=text_at(body, "provider"),
-            extra=text_fields(body, id="id", system_fingerprint="system_fingerprint"),
         )
+
+
+def _calls_in_text(text: str) -> list[dict[str, object]]:
+    """Return the calls of which a text consists: the server has not recognized them as such.
+
+    They are objects with a name and arguments, perhaps in tags or a code block, as no answer is.
+    """
+    if '"name"' not in text:
+        return []
+    rest = _AROUND_CALLS.sub("", separate_thinking(text)[0]).strip()
+    calls: list[dict[str, object]] = []
+    while rest and len(calls) <= MAX_CALLS:
+        try:
+            call, end = _JSON.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return []
+        name, arguments = text_at(call, "name"), value_at(call, "arguments")
+        if name is None or not isinstance(arguments, dict) or len(call) != 2:
+            return []
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        calls.append({"type": "function", "function": function})
+        rest = rest[end:].strip()
+    return calls
+
+
+def _merged_calls(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Return the calls whose pieces a stream contains, by their index.
+
+    Some servers send whole calls, and for each of them the same index, or none.
+    """
+    calls: list[dict[str, object]] = []
+    positions: dict[object, int] = {}
+    for piece in pieces:
+        index, id_ = piece.get("index"), piece.get("id")
+        position = positions.get(index, -1)
+        if position < 0 or index is None or id_ not in (None, "", calls[position].get("id")):
+            position = positions[index] = len(calls)
+            calls.append({})
+        known = text_at(calls[position], "function.arguments") or ""
+        calls[position] = updated(calls[position], {k: v for k, v in piece.items() if k != "index"})
+        if known and (function := object_at(piece, "function")):
+            whole = {"arguments": known + (text_at(function, "arguments") or "")}
+            calls[position] = updated(calls[position], {"function": whole})
+    return calls
 
 
 def _ending(choice: Mapping[str, object]) -> object:

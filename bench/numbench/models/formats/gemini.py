@@ -7,14 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 from urllib.parse import quote
 
-from numbench.models.base import (
-    Message,
-    RequestSettings,
-    answer_schema,
-    merge_parameters,
-    system_prompt,
-)
-from numbench.models.formats.base import Answer, Format
+from numbench.models.base import Request, answer_schema, system_prompt
+from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
     join_texts,
@@ -27,7 +21,8 @@ from numbench.models.json_fields import (
     updated,
     without_nulls,
 )
-from numbench.records import Usage
+from numbench.records import Completion, ToolCall, Usage
+from numbench.tasks.calculator import declaration
 
 API_VERSION = "v1beta"
 KEY_HEADER = "x-goog-api-key"
@@ -37,6 +32,7 @@ class GeminiFormat(Format):
     """Google's generateContent."""
 
     content = "candidates"
+    tool: ClassVar = {"functionDeclarations": [declaration("parametersJsonSchema")]}
     stream: ClassVar[Mapping[str, object]] = {}
 
     def url(self, base_url: str, name: str, streams: bool) -> str:
@@ -49,14 +45,13 @@ class GeminiFormat(Format):
         """Return the header with the key."""
         return {KEY_HEADER: key}
 
-    def body(
-        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
-    ) -> dict[str, object]:
+    def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request, which does not name the model.
 
         The parameters of a reasoning level are those of `thinkingConfig` in snake case; its texts
         are constants of Google's, such as LOW.
         """
+        messages, settings = request
         thinking = {
             _camel_case(name): value.upper() if isinstance(value, str) else value
             for name, value in settings.request.items()
@@ -70,21 +65,29 @@ class GeminiFormat(Format):
         if settings.structured:
             config["responseMimeType"] = "application/json"
             config["responseJsonSchema"] = answer_schema(settings.answer_kind)
-        body: dict[str, object] = {
-            "contents": [
-                {
-                    "role": "model" if message.role == "assistant" else "user",
-                    "parts": [{"text": message.content}],
-                }
-                for message in messages
-                if message.role != "system"
-            ]
-        }
+        contents = [
+            {
+                "role": "model" if message.role == "assistant" else "user",
+                "parts": [{"text": message.content}],
+            }
+            for message in messages
+            if message.role != "system"
+        ]
+        body: dict[str, object] = {"contents": [*contents, *self.turns(settings)]}
         if system := system_prompt(messages):
             body["systemInstruction"] = {"role": "user", "parts": [{"text": system}]}
         if config := without_nulls(config):
             body["generationConfig"] = config
-        return merge_parameters(body, settings.params)
+        return body
+
+    def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
+        """Return one message with the results of all calls."""
+        parts = [
+            {"name": call.name, "response": {"result": call.result}}
+            | ({"id": call.id} if call.id else {})
+            for call in calls
+        ]
+        return [{"role": "user", "parts": [{"functionResponse": part} for part in parts]}]
 
     def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
         """Return the body of a streamed answer."""
@@ -112,13 +115,18 @@ class GeminiFormat(Format):
         if candidate is None:
             return Answer(blocked=_block_reason(body)) if _block_reason(body) else None
         parts = objects_at(candidate, "content.parts")
+        calls = [object_at(part, "functionCall") for part in parts if part.get("functionCall")]
         return Answer(
-            text=join_texts((part for part in parts if not part.get("thought")), "text"),
-            reasoning=join_texts((part for part in parts if part.get("thought")), "text"),
+            Completion(
+                text=join_texts((part for part in parts if not part.get("thought")), "text"),
+                reasoning_text=join_texts((part for part in parts if part.get("thought")), "text"),
+                served_model=text_at(body, "modelVersion"),
+                provider="google",
+                extra=text_fields(body, id="responseId"),
+                calls=tool_calls(calls, "id", "name", "args"),
+                reply=({"role": "model", "parts": parts},),
+            ),
             ending=candidate.get("finishReason"),
-            served_model=text_at(body, "modelVersion"),
-            provider="google",
-            extra=text_fields(body, id="responseId"),
         )
 
     def usage(self, body: Mapping[str, object]) -> Usage:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
-from numbench.models.base import (
-    Message,
-    RequestSettings,
-    answer_schema,
-    merge_parameters,
-    system_prompt,
-)
-from numbench.models.formats.base import Answer, Format
+from numbench.models.base import Request, answer_schema, system_prompt
+from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
+    InvalidJson,
     UsageFields,
+    decode_json,
     object_at,
     objects_at,
     text_at,
@@ -22,6 +19,8 @@ from numbench.models.json_fields import (
     updated,
     without_nulls,
 )
+from numbench.records import Completion, ToolCall
+from numbench.tasks.calculator import declaration
 
 API_VERSION = "2026-10-21"
 SAMPLING_API_VERSION = "2023-06-01"
@@ -30,7 +29,8 @@ SAMPLING_API_VERSION = "2023-06-01"
 _SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k"})
 
 _INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_TEXT_FIELDS = ("text", "thinking")
+_BLOCKS = {"signature": "thinking", "partial_json": "tool_use"}
+_PIECES = ("text", "thinking", "signature", "partial_json")
 
 
 def api_root(base_url: str) -> str:
@@ -42,6 +42,7 @@ class MessagesFormat(Format):
     """Anthropic's Messages. The API has no seed, so that none is sent."""
 
     content = "content"
+    tool: ClassVar = declaration("input_schema")
     usage_fields = UsageFields(
         tuple(f"usage.{name}" for name in _INPUTS),
         "usage.output_tokens",
@@ -58,14 +59,14 @@ class MessagesFormat(Format):
         version = SAMPLING_API_VERSION if samples else API_VERSION
         return {"x-api-key": key, "anthropic-version": version}
 
-    def body(
-        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
-    ) -> dict[str, object]:
+    def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request. It requires a token limit, which the catalogue has."""
+        messages, settings = request
+        asked = [message._asdict() for message in messages if message.role != "system"]
         body: dict[str, object] = {
             "model": model,
             token_limit: settings.max_tokens,
-            "messages": [message._asdict() for message in messages if message.role != "system"],
+            "messages": [*asked, *self.turns(settings)],
             "system": system_prompt(messages) or None,
             "temperature": settings.temperature,
         }
@@ -73,7 +74,16 @@ class MessagesFormat(Format):
         if settings.structured:
             schema = {"type": "json_schema", "schema": answer_schema(settings.answer_kind)}
             body["output_config"] = {**object_at(body, "output_config"), "format": schema}
-        return merge_parameters(body, settings.params)
+        return body
+
+    def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
+        """Return one message with the results of all calls."""
+        blocks = [
+            {"type": "tool_result", "tool_use_id": call.id, "content": call.result}
+            | ({"is_error": True} if call.failed else {})
+            for call in calls
+        ]
+        return [{"role": "user", "content": blocks}]
 
     def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
         """Return the body of a streamed answer."""
@@ -92,7 +102,7 @@ class MessagesFormat(Format):
                     blocks[i] = block
                 case {"type": "content_block_delta", "index": int(i), "delta": dict(delta)}:
                     blocks.setdefault(i, {})
-                    for field in _TEXT_FIELDS:
+                    for field in _PIECES:
                         if isinstance(piece := delta.get(field), str):
                             pieces.setdefault((i, field), []).append(piece)
                 case {"type": "message_delta"}:
@@ -102,9 +112,13 @@ class MessagesFormat(Format):
             raise IncompleteStream
         for (index, field), texts in pieces.items():
             start = blocks[index].get(field)
-            kind = {"type": blocks[index].get("type") or field}
+            kind = {"type": blocks[index].get("type") or _BLOCKS.get(field, field)}
             text = (start if isinstance(start, str) else "") + "".join(texts)
             blocks[index] |= kind | {field: text}
+            if field == "partial_json":
+                del blocks[index][field]
+                # The server takes an object only, and gets an empty one for malformed JSON.
+                blocks[index]["input"] = _decoded(text)
         content = [blocks[index] for index in sorted(blocks)]
         return body | ({"content": content} if content else {})
 
@@ -116,16 +130,28 @@ class MessagesFormat(Format):
         extra = text_fields(body, id="id", refusal_category="stop_details.category")
         if redacted := sum(block.get("type") == "redacted_thinking" for block in blocks):
             extra["redacted_thinking"] = redacted
+        calls = (block for block in blocks if block.get("type") == "tool_use")
         return Answer(
-            text="".join(_texts(blocks, "text")),
-            reasoning="\n\n".join(_texts(blocks, "thinking")),
+            Completion(
+                text="".join(_texts(blocks, "text")),
+                reasoning_text="\n\n".join(_texts(blocks, "thinking")),
+                served_model=text_at(body, "model"),
+                provider="anthropic",
+                extra=extra,
+                calls=tool_calls(calls, "id", "name", "input"),
+                reply=({"role": "assistant", "content": blocks},),
+            ),
             ending=body.get("stop_reason"),
             # A message starts with its first token.
             has_begun=True,
-            served_model=text_at(body, "model"),
-            provider="anthropic",
-            extra=extra,
         )
+
+
+def _decoded(text: str) -> Mapping[str, object]:
+    try:
+        return object_at(decode_json(text.encode()))
+    except InvalidJson:
+        return {}
 
 
 def _texts(blocks: Sequence[Mapping[str, object]], kind: str) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
-from numbench.models.base import Message, RequestSettings, answer_schema, merge_parameters
-from numbench.models.formats.base import Answer, Format
+from numbench.models.base import Request, answer_schema
+from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
     UsageFields,
@@ -18,6 +19,8 @@ from numbench.models.json_fields import (
     value_at,
     without_nulls,
 )
+from numbench.records import Completion, ToolCall
+from numbench.tasks.calculator import declaration
 
 _LAST_EVENTS = tuple(f"response.{status}" for status in ("completed", "incomplete", "failed"))
 
@@ -37,6 +40,7 @@ class ResponsesFormat(Format):
     """OpenAI's Responses. The format has no seed, so that none is sent."""
 
     content = "output"
+    tool: ClassVar = {"type": "function", "strict": True, **declaration("parameters")}
     usage_fields = UsageFields(
         ("usage.input_tokens",),
         "usage.output_tokens",
@@ -49,17 +53,16 @@ class ResponsesFormat(Format):
         """Return the URL of requests."""
         return f"{base_url}/responses"
 
-    def body(
-        self, model: str, messages: Sequence[Message], settings: RequestSettings, token_limit: str
-    ) -> dict[str, object]:
+    def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request.
 
         The parameters of a reasoning level, which are those of Chat Completions, are translated:
         `reasoning_effort` becomes `reasoning`. `token_limit` is that of Chat Completions too.
         """
+        messages, settings = request
         body: dict[str, object] = {
             "model": model,
-            "input": [message._asdict() for message in messages],
+            "input": [*(each._asdict() for each in messages), *self.turns(settings)],
             "store": False,
             "temperature": settings.temperature,
             "max_output_tokens": settings.max_tokens,
@@ -67,10 +70,18 @@ class ResponsesFormat(Format):
         if settings.structured:
             schema = {"strict": True, "schema": answer_schema(settings.answer_kind)}
             body["text"] = {"format": {"type": "json_schema", "name": "answer", **schema}}
-        request = dict(settings.request)
-        if effort := request.pop("reasoning_effort", None):
+        level = dict(settings.request)
+        if effort := level.pop("reasoning_effort", None):
             body["reasoning"] = {"effort": effort}
-        return merge_parameters(without_nulls(body) | request, settings.params)
+            if settings.tools is not None:
+                # Without it the reasoning before a call is lost, because nothing is stored.
+                body["include"] = ["reasoning.encrypted_content"]
+        return without_nulls(body) | level
+
+    def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
+        """Return an item for each call."""
+        kind = "function_call_output"
+        return [{"type": kind, "call_id": each.id, "output": each.result} for each in calls]
 
     def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
         """Return the body of a streamed answer, which its last event contains.
@@ -105,14 +116,24 @@ class ResponsesFormat(Format):
         reason = value_at(body, "incomplete_details.reason") if status == "incomplete" else None
         # Some models reveal the reasoning itself.
         reasoning = _texts(items, "summary_text") or _texts(items, "reasoning_text")
+        calls = (item for item in items if item.get("type") == "function_call")
         return Answer(
-            text="".join(_texts(items, "output_text")),
-            reasoning="\n\n".join(reasoning),
+            Completion(
+                text="".join(_texts(items, "output_text")),
+                reasoning_text="\n\n".join(reasoning),
+                served_model=text_at(body, "model"),
+                extra=text_fields(body, id="id"),
+                calls=tool_calls(calls, "call_id", "name", "arguments"),
+                # Reasoning that is not encrypted is not stored either, so it cannot be repeated.
+                reply=tuple(
+                    dict(item)
+                    for item in items
+                    if item.get("type") != "reasoning" or item.get("encrypted_content")
+                ),
+            ),
             ending=reason or status,
             refusal="".join(_texts(items, "refusal")),
             has_begun=bool(items),
-            served_model=text_at(body, "model"),
-            extra=text_fields(body, id="id"),
         )
 
 
@@ -145,7 +166,7 @@ def _most_complete(
         kind, field, text_field = _PARTS[name]
         rebuilt.append({"type": kind, field: [{text_field: "".join(texts)}]})
     result: list[Mapping[str, object]] = []
-    for kind in ("reasoning", "message"):
+    for kind in ("reasoning", "message", "function_call"):
         names = [name for name, part in _PARTS.items() if part[0] == kind]
         sources = [[i for i in s if i.get("type") == kind] for s in (output, done, rebuilt, added)]
         with_text = (s for s in sources if any(_texts(s, name) for name in names))
