@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from numbench import jsonl
+from numbench.conversations import Conversations
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import AppendOnlyFile
 from numbench.records import (
@@ -32,7 +33,6 @@ from numbench.records import (
     Response,
     Round,
     RunInfo,
-    request_id,
 )
 from numbench.run_identity import check_resumable, merge_run_info
 from numbench.served_models import ServedModels, served_models
@@ -54,7 +54,8 @@ class Run(NamedTuple):
     """A run as read from its folder.
 
     info: its display name says which other model than the one asked answered, if one did.
-    responses: at most one per item and sample, by `records.request_id`. served: who answered.
+    responses: at most one per item and sample, by `records.request_id`; of a conversation, the
+    response to the whole. served: who answered.
     """
 
     path: Path
@@ -71,7 +72,7 @@ def read_run(folder: Path) -> Run:
     """
     info = read_info(folder)
     responses: dict[str, Response] = {}
-    for response in iter_responses(folder):
+    for response in map(Conversations().join, iter_responses(folder)):
         previous = responses.get(response.request_id)
         # An error never replaces an answer.
         if previous is None or previous.error is not None or response.error is None:
@@ -164,6 +165,7 @@ class _SentLine(Struct, frozen=True, omit_defaults=True):
 
     item_id: str = ""
     sample: int = 0
+    turn: int = 0
     change: int = 0
     responses_bytes: int = 0
 
@@ -173,29 +175,30 @@ def lost_requests(folder: Path) -> list[Response]:
 
     It counts the attempts that may have been billed.
     """
-    start, counts = 0, Counter[tuple[str, int]]()
+    start, counts = 0, Counter[tuple[str, int, int]]()
     for line in _readable_lines(folder / SENT, _SentLine):
         start += line.responses_bytes
-        counts[line.item_id, line.sample] += line.change
+        counts[line.item_id, line.sample, line.turn] += line.change
     failure = Failure(
         kind="transient",
         message="the process was killed before the answer arrived",
         possibly_billed=True,
     )
     lost = {
-        request_id(item_id, sample): Response(
-            item_id=item_id,
-            sample=sample,
+        key: Response(
+            item_id=key[0],
+            sample=key[1],
+            turn=key[2],
             attempts=attempts,
             at=timestamp(),
             error=failure,
             possibly_billed_attempts=attempts,
         )
-        for (item_id, sample), attempts in counts.items()
+        for key, attempts in counts.items()
         if attempts > 0
     }
     for response in _readable_lines(folder / RESPONSES, Response, start) if lost else ():
-        lost.pop(response.request_id, None)
+        lost.pop((response.item_id, response.sample, response.turn), None)
     return list(lost.values())
 
 
@@ -316,7 +319,10 @@ class Journal:
             return
         try:
             os.write(
-                self._sent, jsonl.encode(_SentLine(requested.item.id, requested.sample, change))
+                self._sent,
+                jsonl.encode(
+                    _SentLine(requested.item.id, requested.sample, len(requested.turns), change)
+                ),
             )
         except OSError as error:
             raise NumbenchError(

@@ -158,7 +158,8 @@ def _read_responses(
                     f"{place}: sample {response.sample} of item {response.item_id} has a response "
                     f"in {other / RESPONSES}, too; merge runs that share no items"
                 )
-            if response.error is None or response.error.kind == "item":
+            is_answer = response.error is None and not response.is_continued
+            if is_answer or (response.error and response.error.kind == "item"):
                 present.add(response.request_id)
             yield line
         # What a killed process left in flight: it may have been billed.

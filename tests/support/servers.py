@@ -329,8 +329,10 @@ async def garbage(received: ReceivedRequest) -> Reply:
 
 
 def _prompt(body: dict[str, Any]) -> str:
-    """The last message of a request, empty where it holds none."""
-    for key in ("messages", "input"):
-        if key in body:
-            return str(body[key][-1]["content"])
-    return str(body["contents"][-1]["parts"][0]["text"]) if "contents" in body else ""
+    """The question of a request: its last text of a user, empty where it holds none."""
+    for key in ("messages", "input", "contents"):
+        for message in reversed(body.get(key, ())):
+            content = message.get("content") or message.get("parts", [{}])[0].get("text")
+            if message.get("role") == "user" and isinstance(content, str):
+                return content
+    return ""

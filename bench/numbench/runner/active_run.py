@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import structs
 
+from numbench.conversations import joined
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal import Journal, timestamp
 from numbench.models import Model
@@ -176,6 +177,7 @@ class ActiveRun(ABC):
         earlier call, with another token limit.
         """
         about: dict[str, Any] = {"batch_job": job.id} if job else {}
+        completion = self.resolved.with_results(attempts.requested, completion)
         outcome = self.state.outcomes.get(attempts.requested.id)
         if outcome in get_args(RetryKind):
             limit = job.max_tokens if job else self.resolved.new_token_limit
@@ -186,11 +188,18 @@ class ActiveRun(ABC):
         return response
 
     def count(self, requested: ItemSample, response: Response) -> list[ItemSample]:
-        """Count a result that is on disk, and return the requests that it unlocks."""
-        unlocked = self.source.record(requested, response)
-        self.stats.expect(each.item for each in unlocked)
-        self.stats.count(requested.item, response)
+        """Count a result that is on disk, and return the requests that it unlocks.
+
+        A reply with calls that have results unlocks the next request of its conversation.
+        """
         self.state.served.count(response)
+        if response.is_continued:
+            self.stats.count_reply(requested.task, response)
+            return [requested._replace(turns=(*requested.turns, response))]
+        whole = joined((*requested.turns, response))
+        unlocked = self.source.record(requested, whole)
+        self.stats.expect(each.item for each in unlocked)
+        self.stats.count(requested.item, response, whole)
         return unlocked
 
     def report_progress(self) -> None:
@@ -213,6 +222,7 @@ def make_response(attempts: Attempts, completion: Completion) -> Response:
     return Response(
         item_id=attempts.requested.item.id,
         sample=attempts.requested.sample,
+        turn=len(attempts.requested.turns),
         attempts=attempts.number,
         at=timestamp(),
         cost_of_failed_attempts=failed_cost or None,

@@ -12,12 +12,17 @@ from numbench.models.prices import fee_parameters
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.resolution import PreparedRun
+from numbench.tasks import calculator
 
 CHARACTERS_PER_TOKEN = 3
 """A rough figure for prompts full of digits; no tokenizer is used."""
 
 _MESSAGE_OVERHEAD_TOKENS = 100
 """An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
+
+
+_TOOL_TOKENS = 2000
+"""An upper bound for the declaration of a tool and what providers add to explain it."""
 
 
 class TaskPlan(NamedTuple):
@@ -149,7 +154,7 @@ def highest_costs(resolved: PreparedRun) -> dict[str, float]:
     """Return the most US dollars that a request of each task can cost, as far as they are known.
 
     That takes a price and a token limit that bounds all that is billed. A token has at least one
-    character.
+    character. With a tool, the last request of a conversation repeats all replies and results.
     """
     limit, price = resolved.settings.max_tokens, resolved.price
     is_limit = limit is not None and not resolved.description.known.limit_excludes_reasoning
@@ -157,12 +162,17 @@ def highest_costs(resolved: PreparedRun) -> dict[str, float]:
         return {}
     assert limit is not None
     write = max(0.0, (price.cache_write or 0.0) - price.input) / 1e6
+    earlier = 0
+    if resolved.spec.tools:
+        result_tokens = calculator.MAX_RESULT_CHARACTERS + _MESSAGE_OVERHEAD_TOKENS
+        turn_tokens = limit + calculator.MAX_CALLS * result_tokens
+        earlier = _TOOL_TOKENS + (resolved.spec.max_turns - 1) * turn_tokens
     highest = {}
     for task, requests in resolved.requests_by_task.items():
         messages = resolved.prompt_prefix(task)
         prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
         longest = max((len(request.item.prompt) for request in requests), default=0)
-        input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS
+        input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS + earlier
         if price.priced_up_to is None or input_tokens <= price.priced_up_to:
             expected = resolved.expected_cost(input_tokens, limit) or 0.0
             highest[task] = expected + input_tokens * write

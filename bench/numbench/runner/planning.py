@@ -123,8 +123,8 @@ def plan(spec: RunSpec) -> Plan:
         answered = sum(kind is None for kind in stored.outcomes.values())
         tasks, notes = _plan_measurement(resolved, spec, published, answered)
     else:
-        # The paper's prompts allow no working; with it, answers are longer.
-        averages = {} if resolved.info.prompt.working else published
+        # The paper's prompts allow no working; with it, or a tool, answers have other lengths.
+        averages = {} if resolved.info.prompt.working or spec.tools else published
         notes = ["Generated tokens: the paper's published means, unknown for other models."]
         tasks = []
         for task, requests in resolved.requests_by_task.items():

@@ -222,15 +222,21 @@ class RunStats:
         for task, count in Counter(item.task for item in items).items():
             self.add(TaskProgress(task, count))
 
-    def count(self, item: Item, response: Response) -> None:
-        """Count the result of `item` in this call."""
-        result, report = judged(item, response, self._judge), self.report
-        self.add(result._replace(cost=response.cost))
+    def count(self, item: Item, response: Response, whole: Response) -> None:
+        """Count the result of `item` in this call. whole: the response with its earlier turns."""
+        result, report = judged(item, whole, self._judge), self.report
+        self.add(result)
         report.answered += result.answered
         report.errors += result.errors
         if response.error is not None:
             report.permanent_errors += response.error.kind == "item"
             report.last_error = response.error.message
+        self.count_reply(item.task, response)
+
+    def count_reply(self, task: str, response: Response) -> None:
+        """Count tokens and cost of a reply in this call, whether or not a conversation goes on."""
+        report = self.report
+        self.add(TaskProgress(task, cost=response.cost))
         report.input_tokens = _sum(report.input_tokens, response.usage.input)
         report.generated_tokens = _sum(report.generated_tokens, response.usage.generated)
         self.count_abandoned(response)

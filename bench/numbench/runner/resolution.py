@@ -13,6 +13,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import structs
+
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
@@ -39,7 +41,6 @@ from numbench.models import (
 from numbench.models.facts import today
 from numbench.models.prices import Price, find_price, with_cost
 from numbench.records import (
-    PAPER,
     Completion,
     HorizonInfo,
     Item,
@@ -55,6 +56,8 @@ from numbench.runner.spec import SMALLEST_MAX_SIZE, HorizonSpec, RunSpec
 from numbench.secrets import mask_json
 from numbench.served_models import is_same_model
 from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
+from numbench.tasks.calculator import MAX_CALLS, Calculator, parse_calculator
+from numbench.tasks.prompts import QUESTIONS
 from numbench.transforms import NO_TRANSFORM, Variant, open_variant
 
 if TYPE_CHECKING:
@@ -170,8 +173,29 @@ class PreparedRun:
         seed = None if settings.seed is None else settings.seed + requested.sample
         return Request(
             (*prefix, Message("user", requested.item.prompt)),
-            replace(settings, timeout=timeout, seed=seed),
+            replace(settings, timeout=timeout, seed=seed, turns=requested.turns),
         )
+
+    @cached_property
+    def _calculator(self) -> Calculator | None:
+        return parse_calculator(self.spec.tools) if self.spec.tools else None
+
+    def with_results(self, requested: ItemSample, completion: Completion) -> Completion:
+        """Return a completion with the results of its calls, if the conversation goes on.
+
+        It ends with a reply that has no calls, too many of them, or an end other than its own, and
+        with the last turn of the run.
+        """
+        calls, is_last = completion.calls, len(requested.turns) + 1 >= self.spec.max_turns
+        is_cut_off = completion.error or completion.finish_reason not in ("stop", "other")
+        if self._calculator is None or is_last or is_cut_off or len(calls) > MAX_CALLS:
+            return completion
+        earlier = sum(len(turn.calls) for turn in requested.turns)
+        answered = (
+            self._calculator.answer(call, requested.item.id, number)
+            for number, call in enumerate(calls, earlier)
+        )
+        return structs.replace(completion, calls=tuple(answered))
 
     @cached_property
     def _request_templates(self) -> dict[str, tuple[tuple[Message, ...], RequestSettings]]:
@@ -224,6 +248,9 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
         for each in options_of(RunSpec)
         if each.option.is_setting and (value := getattr(spec, each.name)) is not None
     }
+    if spec.tools and spec.structured is None:
+        # On many servers a schema of the answer excludes calls.
+        changes["structured"] = False
     settings = replace(description.settings, **changes)
     sizes: Mapping[str, tuple[int, ...]] = {}
     if isinstance(spec, HorizonSpec):
@@ -235,7 +262,12 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
     else:
         dataset = open_dataset(spec.dataset)
         tasks = select_tasks(dataset, spec.tasks)
-    variant = open_variant(spec.prompts, spec.transform)
+    variant = open_variant(spec.prompt_set, spec.transform)
+    if spec.tools and not variant.prompts.options.tools:
+        raise BadInput(
+            f"--prompts {variant.prompts.name}: these prompts forbid tools, or lack tools = true "
+            f"in {variant.prompts.folder / QUESTIONS}; omit --prompts or --tools"
+        )
     tasks = variant.select_tasks(tasks, is_chosen=spec.tasks is not None)
     shown = {
         task: tuple(map(variant.ask, items))
@@ -307,13 +339,14 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         (
             description.route is None,
             "runs in this process",
-            "params headers structured rpm stream base_url api",
+            "params headers structured rpm stream base_url api tools",
         ),
         (
             not description.provider.inspects_requests,
             "has a provider without `inspects_requests`",
             "params headers",
         ),
+        (not description.provider.takes_tools, "has a provider that takes no tools", "tools"),
     )
     given = {each.name for each in options_of(spec) if getattr(spec, each.name) != each.default}
     for is_refused, reason, names in refusals:
@@ -329,6 +362,8 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
             f"--samples {spec.samples}: at temperature 0 the answers hardly differ; add "
             "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
         )
+    if spec.tools and "tools" in spec.params:
+        raise BadInput("--param tools: --tools sets it; omit one of them")
     check_params(spec.params, description.level_request)
 
 
@@ -337,12 +372,13 @@ def _recorded_settings(
 ) -> dict[str, object]:
     """Return the settings of `run.json`: what shapes every request of the run."""
     recorded = asdict(settings) | description.identity
-    for name in ("answer_kind", "timeout"):
+    for name in ("answer_kind", "timeout", "turns"):
         # These belong to a single request, not to the run.
         del recorded[name]
     recorded["params"] = mask_json(settings.params)
-    if not settings.params:
-        del recorded["params"]
+    for name in ("params", "tools"):
+        if not recorded[name]:
+            del recorded[name]
     if spec.headers:
         recorded["headers"] = recorded_headers(spec.headers)
     recorded |= {
@@ -417,12 +453,14 @@ def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
     """Return the name of a run folder: `MODEL_LEVEL_DATASET`.
 
     Then follow other prompts than the paper's, a transformation, examples and a shard, as in
-    `_prompts-steps_swap_5-shot_shard-2-of-8`.
+    `_prompts-steps_swap_5-shot_shard-2-of-8`, and tools, as in `_calculator`.
     """
     safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
     parts = [safe_model, level, dataset]
-    if (prompts := Path(spec.prompts).name) != PAPER:
-        parts.append(f"prompts-{prompts}")
+    if spec.prompts:
+        parts.append(f"prompts-{Path(spec.prompts).name}")
+    if spec.tools:
+        parts.append(re.sub(r"[^\w.]+", "-", spec.tools))
     if spec.transform not in (None, NO_TRANSFORM):
         parts.append(str(spec.transform))
     if spec.few_shot:

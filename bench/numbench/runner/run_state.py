@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
+from numbench.conversations import Conversations
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
 from numbench.journal import iter_responses, lost_requests, read_jobs
@@ -35,7 +36,8 @@ class RunState:
     ids of the requests that have no response from their job yet, by the key of the job.
     in_progress: those of active jobs. results: what counts of each request of the run. costs: of
     all responses. paid: US dollars for questions of the run, by task. unpriced: an item with an
-    answer of unknown cost. served: which models, providers and versions answered.
+    answer of unknown cost. served: which models, providers and versions answered. conversations:
+    the replies of those that have not ended.
     """
 
     outcomes: Outcomes = field(default_factory=dict)
@@ -46,6 +48,7 @@ class RunState:
     paid: dict[str, TaskProgress] = field(default_factory=dict)
     unpriced: str | None = None
     served: ServedModels = field(default_factory=ServedModels)
+    conversations: Conversations = field(default_factory=Conversations)
 
     def statistics(
         self,
@@ -100,6 +103,7 @@ def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> Run
             uncollected.discard(request_id)
         _count_cost(resolved, state, response, item)
         state.served.count(response)
+        response = state.conversations.join(response)
         if response.error is None:
             state.outcomes[request_id] = answer_defect(response)
         elif state.outcomes.get(request_id, "error") in ("error", "failed"):

@@ -16,6 +16,8 @@ from numbench.errors import BadInput
 from numbench.records import PAPER
 from numbench.runner.options import Option, options_of
 from numbench.runner.request_options import check_headers, parse_headers, parse_params
+from numbench.tasks.calculator import NAME as CALCULATOR
+from numbench.tasks.calculator import parse_calculator
 
 if TYPE_CHECKING:
     from numbench.runner.progress import ProgressCallback
@@ -43,6 +45,12 @@ def parse_tasks(text: str) -> tuple[str, ...] | None:
     from numbench.dataset.settings import parse_tasks as known_tasks
 
     return None if text.strip() == "all" else known_tasks(text.split(","))
+
+
+def parse_tools(text: str) -> str:
+    """Return the tool that a text names, which is checked. Raises BadInput for another text."""
+    parse_calculator(text)
+    return text.strip()
 
 
 def parse_level(text: str) -> str:
@@ -85,8 +93,17 @@ class RunSpec:
     shard: Annotated[str | None, Option("Questions", "I/N")] = None
     """Only part I of N of each task's questions, to share a run between machines. Join the parts
     with numbench merge. [default: all]"""
-    prompts: Annotated[str | Path, Option("Questions", "SET", is_swept=True)] = PAPER
-    """Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, …"""
+    prompts: Annotated[str | Path | None, Option("Questions", "SET", is_swept=True)] = None
+    """Prompt set, or its folder: paper, explicit, steps, minimal, paraphrases, … [default: paper;
+    calculator with --tools]"""
+    tools: Annotated[
+        str | None, Option("Questions", "TOOL", parse=parse_tools, is_setting=True)
+    ] = None
+    """Offer the model a tool: calculator, or calculator:faulty=0.1, in a tenth of whose results one
+    digit is changed."""
+    max_turns: Annotated[int, Option("Limits", "N", at_least=1, at_most=100, is_recorded=True)] = 8
+    """Maximum number of replies to a question with --tools; calls in the last one are not carried
+    out."""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
     """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
     trailing-zeros, decimal-comma, swap, negate, scale3, … [default: none]"""
@@ -165,15 +182,26 @@ class RunSpec:
         for each in options_of(self):
             object.__setattr__(self, each.name, each.convert(getattr(self, each.name)))
         object.__setattr__(self, "retry", frozenset(self.retry))
+        if self.prompts == (CALCULATOR if self.tools else PAPER):
+            object.__setattr__(self, "prompts", None)
         if unknown := sorted(set(self.retry) - set(get_args(RetryKind))):
             raise BadInput(
                 f"unknown --retry {', '.join(unknown)}: use {', '.join(get_args(RetryKind))}"
             )
         if self.batch and self.rpm is not None:
             raise BadInput("--rpm is for single requests: omit it with --batch")
+        if self.batch and self.tools:
+            raise BadInput("--tools needs single requests: omit it with --batch")
+        if self.max_turns != type(self).max_turns and not self.tools:
+            raise BadInput("--max-turns is for conversations with a tool: add --tools, or omit it")
         if self.batch and self.stream:
             raise BadInput("batch jobs do not stream: omit --stream or --batch")
         check_headers(self.headers)
+
+    @property
+    def prompt_set(self) -> str | Path:
+        """The prompt set of the run."""
+        return self.prompts or (CALCULATOR if self.tools else PAPER)
 
     @property
     def folder(self) -> Path | None:
@@ -189,7 +217,9 @@ class HorizonSpec(RunSpec):
     dataset: str | Path = field(default="horizon", init=False)
     limit: int | None = field(default=None, init=False)
     shard: str | None = field(default=None, init=False)
-    prompts: str | Path = field(default=PAPER, init=False)
+    prompts: str | Path | None = field(default=None, init=False)
+    tools: str | None = field(default=None, init=False)
+    max_turns: int = field(default=8, init=False)
     transform: str | None = field(default=None, init=False)
     few_shot: int = field(default=0, init=False)
     retry: Collection[str] = field(default=frozenset(), init=False)

@@ -220,7 +220,9 @@ class Workers(ActiveRun):
         attempts.is_stored = True
         if self.journal.is_full:
             self._send_no_more()
-        self._new.extend(self.count(requested, stored))
+        unlocked = self.count(requested, stored)
+        # A conversation is completed before another one begins.
+        (self._new.extendleft if stored.is_continued else self._new.extend)(unlocked)
         self.report_progress()
         if error is None:
             self._consecutive_failures = 0
