@@ -100,6 +100,8 @@ def _item(row: ScoredItem, samples: int) -> Text:
         text.append(f"  sample {row.sample + 1} of {samples}")
     text.append(f"  δ={item.difficulty.base10}{_usage(row)}\n", style="dim")
     text.append(f"  question  {printable(item.prompt)}\n")
+    for call in (call for turn in (response.turns if response else ()) for call in turn.calls):
+        text.append(f"  call      {_visible(call.arguments)} → {_visible(call.result or '')}\n")
     if score.parsed is not None:
         text.append_text(_comparison(score.parsed, item.answer))
     else:

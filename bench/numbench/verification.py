@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from numbench.conversations import Conversations
 from numbench.dataset.audit import audit
 from numbench.dataset.store import (
     MANIFEST,
@@ -196,7 +197,7 @@ def _answers(scored: ScoredRun) -> Results:
     retried: set[str] = set()
     repeated: set[str] = set()
     unrelated: set[str] = set()
-    for response in iter_responses(scored.path):
+    for response in map(Conversations().join, iter_responses(scored.path)):
         key = response.request_id
         if key not in expected:
             unrelated.add(key)
@@ -278,8 +279,9 @@ def _has_too_few_generated(response: Response) -> bool:
 
 
 def _has_too_many_visible(response: Response) -> bool:
-    """A token of a text has at least one byte."""
-    return (response.usage.visible or 0) > len(response.text.encode()) + _SPARE_TOKENS
+    """A token of a text has at least one byte; those of calls are not in the text."""
+    visible = 0 if response.turns else response.usage.visible or 0
+    return visible > len(response.text.encode()) + _SPARE_TOKENS
 
 
 _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
@@ -291,6 +293,9 @@ _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
 
 
 def _tools(scored: ScoredRun) -> Results:
+    if tools := scored.info.settings.get("tools"):
+        yield "warning", f"the model was offered a tool: {tools}"
+        return
     responses = _given(scored)
     if mentions := sum(bool(find_tool_mentions(each.reasoning_text)) for each in responses):
         yield (

@@ -27,7 +27,7 @@ from numbench.transforms import variant_of_run
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample, EvalSpec
-    from inspect_ai.model import ModelOutput, ModelUsage
+    from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 
 LOGGED_TASK = "numbench/v1"
 
@@ -129,7 +129,11 @@ def _sample(
         input=sample.input,
         target=sample.target,
         metadata=sample.metadata | {"response": record},
-        messages=[*sample.input, *(choice.message for choice in output.choices)],
+        messages=[
+            *sample.input,
+            *(message for turn in response.turns for message in _turn_messages(info, turn)),
+            *(choice.message for choice in output.choices),
+        ],
         output=output,
         scores=scores,
         error=error,
@@ -137,6 +141,24 @@ def _sample(
         completed_at=_iso_time(response.at or "") or None,
         total_time=response.latency,
     )
+
+
+def _turn_messages(info: RunInfo, turn: Response) -> Iterator[ChatMessage]:
+    """Yield a reply with calls, and the results of the calls."""
+    from inspect_ai.model import ChatMessageTool
+    from inspect_ai.tool import ToolCall, ToolCallError
+
+    message = _output(info, turn).message
+    message.tool_calls = [
+        ToolCall(id=call.id, function=call.name, arguments={"arguments": call.arguments})
+        for call in turn.calls
+    ]
+    yield message
+    for call in turn.calls:
+        error = ToolCallError("unknown", call.result or "") if call.failed else None
+        yield ChatMessageTool(
+            content=call.result or "", tool_call_id=call.id, function=call.name, error=error
+        )
 
 
 def _output(info: RunInfo, response: Response) -> ModelOutput:

@@ -28,6 +28,7 @@ from numbench.reporting.tables import (
     memory,
     samples,
     scores,
+    tools,
     variants,
 )
 from numbench.reporting.tables.model import BuiltTable, build_table
@@ -41,6 +42,7 @@ TABLES = (
     scores.BY_TASK,
     comparisons.COMPARISONS,
     comparisons.PRICE,
+    tools.TABLE,
     samples.TABLE,
     variants.TABLE,
     findings.TABLE,

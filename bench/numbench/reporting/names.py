@@ -13,6 +13,7 @@ from markupsafe import Markup
 from numbench.records import PAPER, RunInfo
 from numbench.scoring import ScoredRun
 from numbench.scoring.scored_run import few_shot_count
+from numbench.tasks.calculator import NAME as CALCULATOR
 
 LEVELS = ("maximal", "high", "medium", "low", "minimal", "none")
 """Reasoning levels, highest first."""
@@ -38,10 +39,11 @@ def dataset_label(run: ScoredRun) -> str:
 
 
 def variant_name(info: RunInfo) -> str:
-    """Return the wording, form and examples of a run; empty if they are the paper's."""
-    prompt, shots = info.prompt.name, few_shot_count(info)
-    parts = ("" if prompt == PAPER else prompt, info.transform, f"{shots}-shot" if shots else "")
-    return one_line(", ".join(filter(None, parts))) if any(parts) else ""
+    """Return wording, form, examples and tools of a run; empty if they are the paper's."""
+    prompt, shots, tools = info.prompt.name, few_shot_count(info), info.settings.get("tools")
+    is_default = prompt == PAPER or (tools and prompt == CALCULATOR)
+    parts = ("" if is_default else prompt, info.transform, f"{shots}-shot" if shots else "", tools)
+    return one_line(", ".join(map(str, filter(None, parts)))) if any(parts) else ""
 
 
 def folder_notes(names: Sequence[Hashable], folders: Sequence[Path]) -> list[str]:

@@ -300,6 +300,7 @@ def signature(run: ScoredRun, task: str) -> str:
         ("model", info.model),
         ("reasoning", info.reasoning),
         *([("shots", str(few_shot_count(info)))] if few_shot_count(info) else []),
+        *([("tools", str(tools))] if (tools := info.settings.get("tools")) else []),
         *([("request", info.requests[task][:6])] if task in info.requests else []),
     )
     return "|".join(f"{key}:{value}" for key, value in parts)

@@ -32,6 +32,7 @@ _LEGEND_ROW_HEIGHT = 0.145
 _LEGEND_KEY_WIDTH = 0.43
 _LOG_SCALE_RATIO = 20
 _MAX_LABEL_WIDTH = 2.4
+_TOOL_MARKER = "s"
 _MARKER_SIZE = 5.0
 MARK = "marks"
 """The ids of marked elements begin with it."""
@@ -57,7 +58,7 @@ class Dot(NamedTuple):
 class Point(NamedTuple):
     """A configuration in a plot of score against price. is_run: or else a reference.
 
-    key: see `mark`.
+    key: see `mark`. has_tool: whether the model was offered a tool.
     """
 
     label: str
@@ -65,6 +66,7 @@ class Point(NamedTuple):
     score: Estimate
     is_run: bool = True
     key: str = ""
+    has_tool: bool = False
 
 
 def mark(artist: Artist, keys: Sequence[str]) -> None:
@@ -240,6 +242,8 @@ def front(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
     )
     if any(point.is_run for point in points):
         key(axes, "filled: runs")
+    if any(point.has_tool for point in points):
+        key(axes, "square: with a tool", _TOOL_MARKER)
     if not all(point.is_run for point in points):
         key(axes, "hollow: published configurations", markerfacecolor="white")
     axes.grid(True)
@@ -283,7 +287,7 @@ def _draw_point(axes: Axes, point: Point, colour: str) -> None:
         *_price(point),
         xerr=_errors([point.price]),
         yerr=_errors([point.score]),
-        fmt="o",
+        fmt=_TOOL_MARKER if point.has_tool else "o",
         color=colour,
         elinewidth=0.8,
         markersize=_MARKER_SIZE,

@@ -65,7 +65,8 @@ def _pareto(
             # Means over different tasks cannot be compared.
             if score and known and set(one.tasks) >= set(group.tasks):
                 label = f"{one.label}*" if data.is_published(one) else one.label
-                points.append(Point(label, known, score, index in group.runs, str(index)))
+                tool = bool(one.scored and one.scored.info.settings.get("tools"))
+                points.append(Point(label, known, score, index in group.runs, str(index), tool))
         if len(points) < 2:
             return f"fewer than two configurations with {what} for every task"
         figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")

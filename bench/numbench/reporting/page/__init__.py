@@ -39,6 +39,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
         "comparisons",
         "price",
         "pareto_cost",
+        "tools",
         "variants",
         "samples",
     ),

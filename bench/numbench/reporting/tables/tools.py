@@ -1,0 +1,185 @@
+"""Runs with a calculator: how often it was called, with what, and what became of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from statistics import fmean
+
+import msgspec
+
+from numbench.records import Completion, Item, ToolCall
+from numbench.reporting.comparisons import ALL
+from numbench.reporting.data import Configuration, ReportData, amount_estimate, score_estimate
+from numbench.reporting.estimate import Estimate
+from numbench.reporting.names import level_rank
+from numbench.reporting.tables.model import (
+    TASK_COLUMNS,
+    Cell,
+    Column,
+    Row,
+    Table,
+    table_rows,
+    task_row,
+)
+from numbench.reporting.values import task_values
+from numbench.scoring import ScoredItem, ScoredRun, score_exact
+from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.tasks import TASKS
+
+
+def calls_of(row: ScoredItem) -> list[ToolCall]:
+    """Return all calls in the conversation about a question."""
+    response = row.response
+    replies = (*response.turns, response) if response else ()
+    return [call for reply in replies for call in reply.calls]
+
+
+def _facts(row: ScoredItem) -> dict[str, float]:
+    """Return what a question counts for, by the fields of its columns."""
+    calls, is_correct = calls_of(row), row.score.exact_match
+    done = [call for call in calls if call.result is not None]
+    has_number = TASKS[row.item.task].answer_kind in ("number", "list")
+    facts: dict[str, float] = {"called": bool(calls), "calls": len(calls)}
+    if not calls:
+        return facts | {"correct_alone": is_correct}
+    facts["in_text"] = fmean(call.in_text for call in calls)
+    if done:
+        facts["failed"] = fmean(call.failed for call in done)
+    values = [call.correct_result or call.result for call in done if not call.failed]
+    if has_number and values:
+        facts["wrong_expression"] = not any(_is_answer(value, row.item) for value in values)
+    if has_number and any(_is_answer(call.result, row.item) for call in done):
+        facts["copied_wrong"] = not is_correct
+    if any(call.changed_digit for call in done):
+        is_believed = any(
+            _is_believed(call, calls[number + 1 :], row)
+            for number, call in enumerate(done)
+            if call.changed_digit
+        )
+        facts |= {"believed": is_believed, "noticed": not is_believed, "corrected": is_correct}
+    return facts
+
+
+def _is_answer(result: str | None, item: Item) -> bool:
+    """Return whether a result is the exact answer of an item, to 15 digits."""
+    return score_exact(item, Completion(text=f'{{"answer": {result}}}')).exact_match
+
+
+def _is_believed(call: ToolCall, later: Sequence[ToolCall], row: ScoredItem) -> bool:
+    """Return whether a changed result became the answer, or a number of a later expression."""
+    told = call.result or ""
+    numbers = tuple(told.strip("[]").split(", "))
+    answer = numbers if told.startswith("[") else told
+    is_answer = score_exact(msgspec.structs.replace(row.item, answer=answer), row.response)
+    return is_answer.exact_match or any(told in each.arguments for each in later)
+
+
+_SHARES = {
+    "called": "Called",
+    "failed": "Failed calls",
+    "in_text": "Calls in text",
+    "wrong_expression": "Wrong expression",
+    "copied_wrong": "Copied wrong",
+    "correct_alone": "Correct without",
+}
+_FAULTY_SHARES = {"believed": "Believed", "noticed": "Noticed", "corrected": "Corrected"}
+
+
+def _mean(run: ScoredRun, tasks: Sequence[str], name: str) -> Estimate | None:
+    """Return the mean of a fact over those tasks that have it; in percent, but for calls."""
+    strata, is_share = [], name != "calls"
+    for task in tasks:
+        known: dict[str, float] = {}
+        for group in item_groups(counted_rows(run, task)):
+            if values := [facts[name] for row in group if name in (facts := _facts(row))]:
+                known[group[0].item.id] = fmean(values) * (100 if is_share else 1)
+        if known:
+            values_of = task_values(run.dataset, task, list(known), {"score": [*known.values()]})
+            strata.append(values_of.stratum(values_of.score))
+    return score_estimate(strata) if is_share else amount_estimate(strata)
+
+
+def _rows(data: ReportData) -> Iterator[Row]:
+    for index, run in enumerate(data.runs):
+        if run.scored is None or not _kind(run)[-1]:
+            continue
+        others = {"gain": _without(data, run, run.level), "reasoning": _without(data, run)}
+        for task in ([ALL] if len(run.tasks) > 1 else []) + list(run.tasks):
+            tasks = run.tasks if task == ALL else (task,)
+            names = ("calls", *_SHARES, *_FAULTY_SHARES)
+            cells: dict[str, Cell] = {name: _mean(run.scored, tasks, name) for name in names}
+            for name, other in others.items():
+                known = other and data.difference(run, other, task)
+                if known and (known.task == task or len(run.tasks) == 1):
+                    cells[name] = Estimate(known.difference, known.low, known.high)
+            yield task_row(data, index, task, cells)
+
+
+def _without(
+    data: ReportData, run: Configuration, level: str | None = None
+) -> Configuration | None:
+    """Return the run of the same model without a tool: at a level, or at the highest other one."""
+    kind = (*_kind(run)[:-1], "")
+    same = [
+        other
+        for other in data.runs
+        if _kind(other) == kind
+        and (other.level == level if level else level_rank(other.level) < level_rank(run.level))
+    ]
+    return min(same, key=lambda other: (level_rank(other.level), bool(other.note)), default=None)
+
+
+def _kind(run: Configuration) -> tuple[str | None, ...]:
+    """Return dataset, model and form of a run, and the tool that it offers."""
+    assert run.scored
+    info = run.scored.info
+    return info.dataset.sha256, info.model, info.transform, str(info.settings.get("tools") or "")
+
+
+def _columns(data: ReportData) -> Sequence[Column]:
+    is_faulty = any(row.cells["believed"] for row in table_rows(TABLE, data))
+    shares = _SHARES | (_FAULTY_SHARES if is_faulty else {})
+    columns = [Column(name, title, ".1f") for name, title in shares.items()]
+    return (
+        *TASK_COLUMNS,
+        columns[0],
+        Column("calls", "Calls", ".2f"),
+        *columns[1:],
+        Column("gain", "Gain", "+.1f"),
+        Column("reasoning", "Against reasoning", "+.1f"),
+    )
+
+
+def _notes(data: ReportData) -> Iterator[str]:
+    for run in data.runs:
+        rows = [*chain.from_iterable(run.scored.rows.values())] if run.scored else []
+        ended = [row.response for row in rows if row.response and row.response.error is None]
+        if count := sum(bool(each.turns and each.calls) for each in ended):
+            yield f"{run.label}: {count:,} conversations ended with calls in the last reply."
+        if any(call.in_text for row in rows for call in calls_of(row)):
+            yield (
+                f"{run.label}: the server left calls in the text, from which they were read. With "
+                "the parser of its model it recognizes them: vLLM with --enable-auto-tool-choice "
+                "--tool-call-parser NAME, SGLang with --tool-call-parser NAME, llama.cpp with "
+                "--jinja and a chat template for tools."
+            )
+
+
+TABLE = Table(
+    "tools",
+    "With a calculator",
+    "Runs that were offered a calculator, each value with its 95% interval. In percent: questions "
+    "with a call; of the calls, those with an error as the result; of the questions with another "
+    "result, those where no expression has the exact answer as its value (Wrong expression); of "
+    "the questions where a result was the exact answer, those with another answer (Copied wrong); "
+    "of the questions without a call, those with a correct answer (Correct without). Of the "
+    "questions with a changed result: the changed number is the answer or in a later expression "
+    "(Believed), or is not (Noticed), and the answer is correct (Corrected). Calls: per question. "
+    "Gain: points of the score more than the same model and level without the tool; Against "
+    "reasoning: more than the same model at its highest level without it. A mean is over the tasks "
+    "that have such questions.",
+    _columns,
+    _rows,
+    _notes,
+)
