@@ -50,7 +50,7 @@ def validate(request: dict[str, Any]) -> None:
     """Raise ValidationError, or AssertionError, if an SDK would not send this body."""
     body = request["body"]
     if "contents" in body:
-        types.GenerationConfig.model_validate(body["generationConfig"])
+        types.GenerationConfig.model_validate(body.get("generationConfig", {}))
         for content in (*body["contents"], body["systemInstruction"]):
             types.Content.model_validate(content)
         for tool in body.get("tools", ()):

@@ -62,8 +62,10 @@ def _facts(row: ScoredItem) -> dict[str, float]:
 
 
 def _is_answer(result: str | None, item: Item) -> bool:
-    """Return whether a result is the exact answer of an item, to 15 digits."""
-    return score_exact(item, Completion(text=f'{{"answer": {result}}}')).exact_match
+    """Return whether a result is the exact answer of an item; lists in either order."""
+    backwards = ", ".join((result or "").strip("[]").split(", ")[::-1])
+    replies = (Completion(text=f'{{"answer": {each}}}') for each in (result, f"[{backwards}]"))
+    return any(score_exact(item, each).exact_match for each in replies)
 
 
 def _is_believed(call: ToolCall, later: Sequence[ToolCall], row: ScoredItem) -> bool:
@@ -116,9 +118,7 @@ def _rows(data: ReportData) -> Iterator[Row]:
             yield task_row(data, index, task, cells)
 
 
-def _without(
-    data: ReportData, run: Configuration, level: str | None = None
-) -> Configuration | None:
+def _without(data: ReportData, run: Configuration, level: str = "") -> Configuration | None:
     """Return the run of the same model without a tool: at a level, or at the highest other one."""
     kind = (*_kind(run)[:-1], "")
     same = [
