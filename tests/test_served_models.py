@@ -1,15 +1,21 @@
-"""Warnings about another model than the one asked, and about what changes within a run."""
+"""Warnings about another model than the one asked, about changes within a run, and no effects."""
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from numbench.cli import app
+from numbench.journal import read_run
 from numbench.records import Completion, Failure
+from numbench.runner.planning import plan, plan_table
+from numbench.runner.spec import RunSpec
 from numbench.served_models import ServedModels, is_same_model
 from tests.support import servers
 from tests.support.command_line import numbench
@@ -111,6 +117,64 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
     shown = numbench("report", "run", "--out", "page", cwd=tmp_path)
     assert warning in " ".join(shown.stdout.split())
     assert warning in (tmp_path / "page" / "report.json").read_text()
+
+
+# What a server ignores: options of the run, fields and message of each answer, and the warning.
+JSON, TEXT, CUT = '{"answer": 1}', "The answer is 1.", {"finish": "length"}
+THOUGHT = {"message": {"reasoning_content": "1"}}
+SAMPLES = {"samples": 2, "temperature": 0.7}
+EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
+    ({"structured": True}, TEXT, {}, "5 of 5 finished answers are not JSON objects"),
+    ({"structured": True}, f"```json\n{JSON}\n```", {}, "5 of 5 finished answers are not JSON"),
+    ({"structured": True}, JSON, {}, ""),
+    ({"structured": True}, f"<think>no</think> {JSON}", {}, ""),
+    ({"structured": True, "max_tokens": 4}, "The answer", CUT, ""),
+    ({}, TEXT, {}, ""),
+    ({"reasoning": "low"}, JSON, {}, "none of 5 answers shows reasoning: the level low"),
+    ({"reasoning": "low"}, JSON, THOUGHT, ""),
+    ({"reasoning": "low"}, f"<think>1</think> {JSON}", {}, ""),
+    ({"reasoning": "none"}, JSON, {}, ""),
+    (SAMPLES, JSON, {}, "all samples of a question are identical, for each of 5 questions"),
+    (SAMPLES, "{number}", {}, ""),
+    ({"samples": 2}, JSON, {}, ""),
+    ({}, "1 1 1 1", CUT, "5 of 5 answers ended only at the limit of the server, after up to 7"),
+    ({"max_tokens": 9}, "1 1 1 1", CUT, ""),
+]
+
+
+@pytest.mark.parametrize(("options", "text", "fields", "warning"), EFFECTS)
+def test_a_setting_without_effect_is_a_warning_of_run_and_report(
+    dataset: Path,
+    tmp_path: Path,
+    options: dict[str, Any],
+    text: str,
+    fields: dict[str, Any],
+    warning: str,
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        usage = {"prompt_tokens": 5, "completion_tokens": 7}
+        answer = text.replace("{number}", str(received.number))
+        return servers.chat(answer, usage=usage, model="some", **fields)
+
+    with serve(script) as server:
+        report = go(server, dataset, tmp_path / "run", tasks=["addition"], **options)
+    assert [each[: len(warning)] for each in report.warnings] == [warning] * bool(warning)
+    # The journal has the same answers.
+    assert tuple(read_run(tmp_path / "run").served.warnings) == report.warnings
+
+
+def test_a_plan_says_what_limits_an_answer_of_a_server(dataset: Path, tmp_path: Path) -> None:
+    def notes(**options: Any) -> str:
+        spec = RunSpec(model=MODEL, dataset=str(dataset), out=tmp_path / "run", **options)
+        console = Console(file=io.StringIO(), width=80)
+        console.print(plan_table([plan(spec)]))
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue()
+
+    server = "http://127.0.0.1:9/v1"
+    assert "server's context" in notes(base_url=server)
+    assert "server's context" not in notes(base_url=server, max_tokens=9)
+    assert "server's context" not in notes()
 
 
 def test_no_command_prints_the_escape_codes_of_a_run_folder(

@@ -1,16 +1,21 @@
-"""Who answered a run: the models, providers and system versions that its responses name."""
+"""What the answers of a run say: who gave them, and whether what was asked for had an effect."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from numbench.errors import printable
-from numbench.records import Completion, RunInfo
+from numbench.records import Completion, Response, RunInfo
+from numbench.thinking_text import separate_thinking
 
 _MAX_NAMES, _MAX_NAME_LENGTH = 5, 80
+
+_WITHOUT_REASONING = ("default", "none", "minimal")
+"""The reasoning levels at which an answer without reasoning is no surprise."""
 
 _DATE = re.compile(r"[-@.](20\d\d-?[01]\d-?[0-3]\d)$")
 _VERSION = re.compile(r"[-.]\d{3,4}$")
@@ -46,15 +51,18 @@ def _words(name: str) -> tuple[list[str], list[str]]:
 class ServedModels:
     """Counts the answers of a run by the model, provider and system fingerprint that they name.
 
-    asked: the name or route of the model that the run asks; None if that is no server's.
+    asked: the name or route of the model that the run asks; None if that is no server's. effects:
+    what the answers say about the run's settings.
     """
 
-    def __init__(self, asked: str | None = None) -> None:
+    def __init__(self, asked: str | None = None, effects: Effects | None = None) -> None:
         self.asked = asked
+        self._effects = effects or Effects("default", {})
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def count(self, response: Completion) -> None:
         """Count a response. What it does not name, and one without an answer, does not count."""
+        self._effects.count(response)
         if response.error is not None:
             return
         for kind, name in (
@@ -89,11 +97,82 @@ class ServedModels:
                 f"asked for {_shown(self.asked)}, but {others.total():,} of "
                 f"{self._counts['models'].total():,} answers name another model: {_listed(others)}"
             )
-        return warnings + [
+        warnings += [
             f"the answers come from {len(counts)} {kind}: {_listed(counts)}"
             for kind, counts in sorted(self._counts.items())
             if len(counts) > 1
         ]
+        return warnings + self._effects.warnings
+
+
+class Effects:
+    """Counts the answers of a run that show whether its settings had an effect.
+
+    Providers keep what their APIs promise, or refuse it; a server of one's own may ignore a
+    setting that it or its model does not know.
+    """
+
+    def __init__(self, level: str, settings: Mapping[str, Any]) -> None:
+        """level, settings: the reasoning level and the settings in `run.json`."""
+        self._level = level
+        self._is_own_server = bool(settings.get("base_url"))
+        self._is_structured = bool(settings.get("structured"))
+        self._temperature = settings.get("temperature")
+        self._is_limited = settings.get("max_tokens") is not None
+        self._answers = self._finished = self._unstructured = self._with_reasoning = 0
+        self._cut_off = self._longest = 0
+        self._texts: dict[str, str] = {}
+        self._repeated: dict[str, bool] = {}
+
+    def count(self, response: Completion) -> None:
+        """Count an answer; what a finished answer should be, one that was cut off need not be."""
+        if response.error is not None or response.finish_reason == "refusal":
+            return
+        separated = separate_thinking(response.text)
+        self._answers += 1
+        self._with_reasoning += bool(
+            response.usage.reasoning or response.reasoning_text or separated.thinking
+        )
+        if response.finish_reason == "length":
+            self._cut_off += 1
+            self._longest = max(self._longest, response.usage.generated or 0)
+        else:
+            self._finished += 1
+            self._unstructured += not separated.answer.lstrip().startswith("{")
+        if self._temperature and isinstance(response, Response):
+            item = response.item_id
+            if item in self._texts:
+                is_same = self._texts[item] == response.text
+                self._repeated[item] = is_same and self._repeated.get(item, True)
+            self._texts.setdefault(item, response.text)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A warning for each setting without the effect that it should have."""
+        warnings, repeated = [], self._repeated
+        if self._is_structured and self._unstructured:
+            warnings.append(
+                f"{self._unstructured:,} of {self._finished:,} finished answers are not JSON "
+                "objects, as --structured asks for: the server may ignore the schema"
+            )
+        if not self._is_own_server:
+            return warnings
+        if self._level not in _WITHOUT_REASONING and self._answers > self._with_reasoning == 0:
+            warnings.append(
+                f"none of {self._answers:,} answers shows reasoning: the level {self._level} may "
+                "have had no effect"
+            )
+        if repeated and all(repeated.values()):
+            warnings.append(
+                f"all samples of a question are identical, for each of {len(repeated):,} "
+                f"questions: the server may ignore the temperature {self._temperature:g}"
+            )
+        if self._cut_off and not self._is_limited:
+            warnings.append(
+                f"{self._cut_off:,} of {self._answers:,} answers ended only at the limit of the "
+                f"server, after up to {self._longest:,} tokens; --max-tokens sets a lower one"
+            )
+        return warnings
 
 
 def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -115,7 +194,8 @@ def served_models(info: RunInfo, responses: Iterable[Completion | None]) -> Serv
     """Return who answered a run with these responses."""
     is_route = info.source == "imported" and "/" in info.model
     route = info.settings.get("route") or (info.model if is_route else None)
-    served = ServedModels(None if route is None else str(route))
+    effects = Effects(info.reasoning, info.settings)
+    served = ServedModels(None if route is None else str(route), effects)
     for response in filter(None, responses):
         served.count(response)
     return served

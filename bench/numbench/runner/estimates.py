@@ -91,6 +91,14 @@ def cost_limit_note(resolved: PreparedRun) -> str:
     )
 
 
+def length_note(resolved: PreparedRun) -> str:
+    """Return what bounds an answer of one's own server without a token limit; empty with one."""
+    is_own_server = bool(resolved.description.identity.get("base_url"))
+    if not is_own_server or resolved.settings.max_tokens is not None:
+        return ""
+    return "Length of an answer: limited by the server's context only; --max-tokens N sets a limit"
+
+
 def check_cost_limit(resolved: PreparedRun) -> None:
     """Raise BadInput if there is a cost limit that cannot be enforced."""
     if resolved.spec.max_cost is None:

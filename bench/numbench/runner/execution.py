@@ -15,7 +15,7 @@ from numbench.journal import Journal
 from numbench.runner.active_run import ActiveRun
 from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
-from numbench.runner.estimates import cost_limit_note
+from numbench.runner.estimates import cost_limit_note, length_note
 from numbench.runner.prepare import prepare
 from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
@@ -144,6 +144,10 @@ def open_run(
         record_requests(resolved.folder, resolved.requests)
         # Only now, because another call may have added to it since the plan.
         state = read_state(resolved, judge)
+        if on_progress is None and (note := length_note(resolved)):
+            again = sum(kind == "failed" for kind in state.outcomes.values())
+            asked = f"; {again:,} questions that had no answer yet are asked again" if again else ""
+            print(f"{note}{asked}", file=sys.stderr)
         budget.add(resolved.folder, state.costs)
         source = _open_source(resolved, judge, journal, state)
         requests = source.start()

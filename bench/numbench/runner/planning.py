@@ -19,6 +19,7 @@ from numbench.runner.estimates import (
     CHARACTERS_PER_TOKEN,
     TaskPlan,
     cost_limit_note,
+    length_note,
     plan_task,
     published_tokens,
 )
@@ -269,6 +270,8 @@ def _run_notes(plan: Plan) -> list[str]:
     server = server or " or ".join(resolved.description.provider.hosts[:1])
     if server:
         notes.append(f"Server: {server}.")
+    if note := length_note(resolved):
+        notes.append(f"{note}.")
     facts = resolved.description.facts
     if facts and facts.context and facts.max_output:
         known = resolved.description.known

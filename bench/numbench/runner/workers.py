@@ -15,6 +15,7 @@ from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.active_run import ActiveRun, make_response
+from numbench.runner.estimates import length_note
 from numbench.runner.refusal import Refusal
 from numbench.runner.retrying import Attempts, Health, is_retryable, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
@@ -27,6 +28,9 @@ MAX_REJECTIONS = 120
 
 A horizon measurement has twelve tasks, of which a model may answer one late.
 """
+
+LONG_ANSWER_SECONDS = 120.0
+"""Seconds after which an answer in flight is shown as one that may not end by itself."""
 
 PROGRESS_INTERVAL_SECONDS = 1.0
 """Seconds between two progress reports while nothing changes."""
@@ -57,6 +61,7 @@ class Workers(ActiveRun):
         self._stop, self._stopped_by_user = asyncio.Event(), asyncio.Event()
         self._error: Exception | None = None
         self._throttle = Throttle(self.concurrency, self.policy.max_retry_after, self.pacer)
+        self._sent_at: dict[str, float] = {}
         self._consecutive_failures = 0
         self._has_answers = not self.journal.is_empty
         self._health = Health(was_reached=self._has_answers)
@@ -92,6 +97,10 @@ class Workers(ActiveRun):
             note = "stopping: waiting for requests in flight"
         elif seconds >= PROGRESS_INTERVAL_SECONDS:
             note = f"next request in {seconds:.0f} s (--rpm)"
+        elif waiting := [now - sent for sent in self._sent_at.values()]:
+            count = sum(seconds >= LONG_ANSWER_SECONDS for seconds in waiting)
+            if count and length_note(self.resolved):
+                note = f"{count} answers take up to {max(waiting) / 60:.0f} min; see --max-tokens"
         return {
             "in_flight": in_flight,
             "concurrency_limit": self._throttle.limit,
@@ -171,11 +180,13 @@ class Workers(ActiveRun):
             start = await self._throttle.acquire()
         try:
             self.journal.record_sent(requested)
+            self._sent_at[requested.id] = start
             attempts.number += 1
             attempts.is_in_flight = True
             request = self.resolved.request(requested, self.timeout)
             completion = await self.client.answer(*request)
         finally:
+            self._sent_at.pop(requested.id, None)
             self._throttle.end(completion, start, _now())
         attempts.is_in_flight = False
         if completion.latency is None:
