@@ -136,7 +136,7 @@ EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
     ({"reasoning": "none"}, JSON, {}, ""),
     (SAMPLES, JSON, {}, "all samples of a question are identical, for each of 5 questions"),
     (SAMPLES, "{number}", {}, ""),
-    ({"samples": 2}, JSON, {}, ""),
+    ({"samples": 2, "temperature": 0.0}, JSON, {}, ""),
     ({}, "1 1 1 1", CUT, "5 of 5 answers ended only at the limit of the server, after up to 7"),
     ({"max_tokens": 9}, "1 1 1 1", CUT, ""),
 ]
