@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # One line per package, without the addresses and progress bars.
 PIP_PROGRESS := --progress-bar off | sed -n -u -E 's/^(Collecting|Installing collected) ?([^ ]*).*/  \1 \2/p'
 
-.PHONY: demo test slow heavy live check bench docs facts model-map format clean
+.PHONY: demo test slow peers heavy live check bench docs facts model-map format clean
 
 demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
@@ -18,7 +18,13 @@ test: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 3 --dist worksteal -rs
 
 slow: $(VENV)/.dev-ready
-	$(BIN)/pytest -n 3 --dist worksteal -rs -m slow
+	$(BIN)/pytest -n 3 --dist worksteal -rs -m 'slow and not peers'
+
+# Real servers with a real small model, set up outside the repository. SERVERS=all: vLLM (4 GB) and
+# others too, minutes each. RECORD=1: write the results to the table of docs/running.md.
+peers: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.peers.setup $(SERVERS)
+	NUMBENCH_PEERS_RECORD=$(RECORD) $(BIN)/pytest -rs -m 'peers$(if $(SERVERS),, and not slow)' tests/peers
 
 heavy: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 2 -m heavy tests/heavy

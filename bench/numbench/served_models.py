@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from numbench.errors import printable
 from numbench.records import Completion, Response, RunInfo
@@ -138,7 +141,7 @@ class Effects:
             self._longest = max(self._longest, response.usage.generated or 0)
         else:
             self._finished += 1
-            self._unstructured += not separated.answer.lstrip().startswith("{")
+            self._unstructured += self._is_structured and not _is_json(separated.answer)
         if self._temperature and isinstance(response, Response):
             item = response.item_id
             if item in self._texts:
@@ -188,6 +191,13 @@ def _listed(counts: Counter[str]) -> str:
     listed = [f"{_shown(name)} ({count:,})" for name, count in _ordered(counts)[:_MAX_NAMES]]
     rest = len(counts) - _MAX_NAMES
     return ", ".join(listed + ([f"and {rest} more"] if rest > 0 else []))
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object with an answer and nothing else."""
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys() == {"answer"}
+    return False
 
 
 def served_models(info: RunInfo, responses: Iterable[Completion | None]) -> ServedModels:

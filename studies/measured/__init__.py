@@ -1,0 +1,1 @@
+"""Small open models, measured by this project on its own machine."""

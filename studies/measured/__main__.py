@@ -1,0 +1,159 @@
+"""Write results/measured from run folders, or its page from its tables.
+
+    python -m studies.measured [RUN_FOLDER …]
+
+The run folders have the names that the table shows. Of their answers only the scores are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from numbench.errors import NumbenchError
+from numbench.scoring import score_run
+from numbench.scoring.scored_run import (
+    few_shot_count,
+    has_requested_format,
+    headline_percent,
+    signature,
+)
+from numbench.stats.intervals import difference_intervals, mean_intervals
+from numbench.stats.design import Stratum
+from studies.csv_tables import each_row, from_csv, read_tables, to_csv
+from studies.pages import fill, table, write_files
+
+RESULTS = Path("results/measured")
+PAGE = Path(__file__).with_name("page.md")
+MEASURES = ("score", "exact", "lenient", "format")
+"""Columns of answers.csv with percentages: the score and exact match of the protocol `exact`,
+exact match of `lenient`, and whether the answer has the requested format."""
+
+
+def build(folders: Iterable[Path]) -> dict[str, bytes]:
+    """Return the tables from complete runs on the dataset `paper`.
+
+    Raises NumbenchError for a question without an answer.
+    """
+    runs, answers, signatures = [], [], []
+    for folder in folders:
+        exact, lenient = score_run(folder), score_run(folder, "lenient")
+        info, times = exact.info, []
+        for task, rows in exact.rows.items():
+            signatures.append((folder.name, task, signature(exact, task)))
+            for row, other in zip(rows, lenient.rows[task], strict=True):
+                if row.response is None or row.response.error:
+                    raise NumbenchError(f"{folder}: {row.item.id} has no answer")
+                times.append(row.response.at)
+                answers.append(
+                    (
+                        folder.name,
+                        task,
+                        row.item.id,
+                        headline_percent(task, row.score),
+                        100.0 * row.score.exact_match,
+                        100.0 * other.score.exact_match,
+                        100.0 * has_requested_format(row.score, info.prompt.working),
+                        row.score.status,
+                        row.response.usage.generated,
+                    )
+                )
+        hours = (pd.Timestamp(max(times)) - pd.Timestamp(info.created)).total_seconds() / 3600
+        settings = (bool(info.settings["structured"]), few_shot_count(info))
+        limit = info.settings["max_tokens"]
+        runs.append((folder.name, info.display, *settings, limit, info.created, hours))
+    names = ["run", "task", "item", *MEASURES, "status", "tokens"]
+    tables = {
+        "runs": pd.DataFrame(
+            runs, columns=["run", "model", "structured", "shots", "max_tokens", "started", "hours"]
+        ),
+        "answers": pd.DataFrame(answers, columns=names),
+        "signatures": pd.DataFrame(signatures, columns=["run", "task", "signature"]),
+    }
+    return to_csv(tables)
+
+
+def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """Return the page from the tables."""
+    answers = {run: rows for run, rows in tables["answers"].groupby("run", sort=False)}
+    header = ["model", "asked", "questions", "score", "exact", "lenient", "format", "cut off"]
+    header += ["tokens", "hours"]
+    rows = []
+    for run in each_row(tables["runs"]):
+        own = answers[run.run]
+        asked = ["`--structured`" if run.structured else "plain"]
+        asked += [f"{run.shots} examples"] if run.shots else []
+        asked.append(f"at most {run.max_tokens} tokens")
+        cut_off = 100 * (own["status"] == "truncated").mean()
+        rows.append(
+            [
+                run.model,
+                ", ".join(asked),
+                f"{len(own):,}",
+                *(estimate(own, measure) for measure in MEASURES),
+                f"{cut_off:.1f}",
+                f"{own['tokens'].mean():.0f}",
+                f"{run.hours:.1f}",
+            ]
+        )
+    return {"README.md": fill(PAGE, {"runs": table(header, rows, 2), "formats": formats(tables)})}
+
+
+def estimate(answers: pd.DataFrame, measure: str) -> str:
+    """Return the mean over tasks with its 95% interval."""
+    result = mean_intervals(strata(answers, measure))
+    return f"{result.mean[0]:.1f} [{result.low[0]:.1f}, {result.high[0]:.1f}]"
+
+
+def strata(answers: pd.DataFrame, measure: str) -> list[Stratum]:
+    """Return the values of each task."""
+    by_task = answers.groupby("task", sort=False)
+    return [Stratum(str(task), own[[measure]].to_numpy(float)) for task, own in by_task]
+
+
+def formats(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Return what the schema changes for each model that was asked in both ways, by questions."""
+    runs, answers = tables["runs"], tables["answers"]
+    lines = []
+    for model, own in runs.groupby("model", sort=False):
+        by_format = {bool(run.structured): run.run for run in each_row(own)}
+        if len(by_format) < 2:
+            continue
+        both = [answers[answers["run"] == by_format[each]].set_index("item") for each in (1, 0)]
+        shared = both[0].index.intersection(both[1].index)
+        structured, plain = (each.loc[shared] for each in both)
+        for measure, name in (("score", "score"), ("lenient", "exact match, read leniently")):
+            change = structured.assign(change=structured[measure] - plain[measure])
+            result = difference_intervals(strata(change, "change"))
+            low, high = float(result.low[0]), float(result.high[0])
+            lines.append(
+                [str(model), name, f"{len(shared):,}", f"{np.mean(plain[measure]):.1f}"]
+                + [f"{np.mean(structured[measure]):.1f}", f"{result.mean[0]:+.1f} [{low:+.1f}, {high:+.1f}]"]
+            )
+    header = ["model", "measure", "questions", "plain", "structured", "difference"]
+    return table(header, lines, 2)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command, and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m studies.measured", description=__doc__)
+    parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
+    parser.add_argument("runs", type=Path, nargs="*", help="run folders; none: render the page")
+    options = parser.parse_args(arguments)
+    try:
+        files = build(options.runs) if options.runs else {}
+        tables = from_csv(files) if files else read_tables(options.out)
+        write_files(options.out, files | render(tables))
+    except NumbenchError as error:
+        print(f"studies: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
