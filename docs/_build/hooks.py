@@ -30,6 +30,7 @@ INCLUDED_PAGES = (
     "results/comparability/README.md",
     "results/encodings/README.md",
     "results/horizon-study/README.md",
+    "results/measured/README.md",
     "results/multitask/README.md",
     "results/products/README.md",
     "results/representations/README.md",

@@ -23,8 +23,8 @@ from numbench.scoring.scored_run import (
     headline_percent,
     signature,
 )
-from numbench.stats.intervals import difference_intervals, mean_intervals
 from numbench.stats.design import Stratum
+from numbench.stats.intervals import difference_intervals, mean_intervals
 from studies.csv_tables import each_row, from_csv, read_tables, to_csv
 from studies.pages import fill, table, write_files
 
@@ -60,6 +60,7 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
                         100.0 * other.score.exact_match,
                         100.0 * has_requested_format(row.score, info.prompt.working),
                         row.score.status,
+                        row.response.finish_reason == "length",
                         row.response.usage.generated,
                     )
                 )
@@ -67,7 +68,7 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
         settings = (bool(info.settings["structured"]), few_shot_count(info))
         limit = info.settings["max_tokens"]
         runs.append((folder.name, info.display, *settings, limit, info.created, hours))
-    names = ["run", "task", "item", *MEASURES, "status", "tokens"]
+    names = ["run", "task", "item", *MEASURES, "status", "cut_off", "tokens"]
     tables = {
         "runs": pd.DataFrame(
             runs, columns=["run", "model", "structured", "shots", "max_tokens", "started", "hours"]
@@ -80,7 +81,7 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
 
 def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     """Return the page from the tables."""
-    answers = {run: rows for run, rows in tables["answers"].groupby("run", sort=False)}
+    answers = dict(list(tables["answers"].groupby("run", sort=False)))
     header = ["model", "asked", "questions", "score", "exact", "lenient", "format", "cut off"]
     header += ["tokens", "hours"]
     rows = []
@@ -89,7 +90,7 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
         asked = ["`--structured`" if run.structured else "plain"]
         asked += [f"{run.shots} examples"] if run.shots else []
         asked.append(f"at most {run.max_tokens} tokens")
-        cut_off = 100 * (own["status"] == "truncated").mean()
+        cut_off = 100 * own["cut_off"].mean()
         rows.append(
             [
                 run.model,
@@ -131,10 +132,9 @@ def formats(tables: Mapping[str, pd.DataFrame]) -> str:
             change = structured.assign(change=structured[measure] - plain[measure])
             result = difference_intervals(strata(change, "change"))
             low, high = float(result.low[0]), float(result.high[0])
-            lines.append(
-                [str(model), name, f"{len(shared):,}", f"{np.mean(plain[measure]):.1f}"]
-                + [f"{np.mean(structured[measure]):.1f}", f"{result.mean[0]:+.1f} [{low:+.1f}, {high:+.1f}]"]
-            )
+            means = [f"{np.mean(each[measure]):.1f}" for each in (plain, structured)]
+            difference = f"{result.mean[0]:+.1f} [{low:+.1f}, {high:+.1f}]"
+            lines.append([str(model), name, f"{len(shared):,}", *means, difference])
     header = ["model", "measure", "questions", "plain", "structured", "difference"]
     return table(header, lines, 2)
 

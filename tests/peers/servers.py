@@ -75,7 +75,9 @@ def transformers_serve(folder: Path) -> AbstractContextManager[Peer]:
     port = free_port()
     command = [BIN / "transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
     url, name = f"http://127.0.0.1:{port}/v1", f"transformers {version('transformers')}"
-    return _started(Peer(url, name, str(CONVERTED)), [*command, "--device", "cpu"], "/health", folder)
+    return _started(
+        Peer(url, name, str(CONVERTED)), [*command, "--device", "cpu"], "/health", folder
+    )
 
 
 @contextmanager
@@ -119,5 +121,3 @@ def _version(python: Path, package: str) -> str:
     code = f"import importlib.metadata as m; print(m.version({package!r}))"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.strip()
-
-

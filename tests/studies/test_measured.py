@@ -1,0 +1,34 @@
+"""The page about our own measurements follows from its committed tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from numbench.tasks import PAPER_TASKS
+from studies.csv_tables import read_tables
+from studies.measured.__main__ import RESULTS, build, main, render
+from tests.studies.files import assert_is_committed
+from tests.support.command_line import CommandLine
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_committed_page_follows_from_the_committed_tables() -> None:
+    tables = read_tables(ROOT / RESULTS)
+    assert_is_committed(render(tables), ROOT / RESULTS)
+    answers = tables["answers"].groupby("run")
+    for run in tables["runs"]["run"]:
+        # Whole runs only: the same number of questions of each task.
+        counts = answers.get_group(run)["task"].value_counts()
+        assert set(counts.index) == set(PAPER_TASKS) and counts.nunique() == 1
+
+
+def test_a_run_without_an_answer_is_refused(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+    numbench("run", "--model", "baseline/float32", "--limit", "1", "--out", "run")
+    tables = build([tmp_path / "run"])
+    assert tables["answers.csv"].count(b"\n") == 10
+    responses = tmp_path / "run" / "responses.jsonl"
+    responses.write_text("".join(responses.read_text().splitlines(keepends=True)[1:]))
+    assert main(["--out", str(tmp_path / "out"), str(tmp_path / "run")]) == 1
+    assert not (tmp_path / "out").exists()
