@@ -49,7 +49,7 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
             for row, other in zip(rows, lenient.rows[task], strict=True):
                 if row.response is None or row.response.error:
                     raise NumbenchError(f"{folder}: {row.item.id} has no answer")
-                times.append(row.response.at)
+                times.append(str(row.response.at))
                 answers.append(
                     (
                         folder.name,
@@ -125,7 +125,7 @@ def formats(tables: Mapping[str, pd.DataFrame]) -> str:
         by_format = {bool(run.structured): run.run for run in each_row(own)}
         if len(by_format) < 2:
             continue
-        both = [answers[answers["run"] == by_format[each]].set_index("item") for each in (1, 0)]
+        both = [answers[answers["run"] == by_format[each]].set_index("item") for each in (True, False)]
         shared = both[0].index.intersection(both[1].index)
         structured, plain = (each.loc[shared] for each in both)
         for measure, name in (("score", "score"), ("lenient", "exact match, read leniently")):
