@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from typer.testing import CliRunner
 from numbench.cli import app
 from numbench.journal import read_run
 from numbench.records import Completion, Failure
+from numbench.runner import workers
 from numbench.runner.planning import plan, plan_table
+from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from numbench.served_models import ServedModels, is_same_model
 from tests.support import servers
@@ -175,6 +179,32 @@ def test_a_plan_says_what_limits_an_answer_of_a_server(dataset: Path, tmp_path: 
     assert "server's context" in notes(base_url=server)
     assert "server's context" not in notes(base_url=server, max_tokens=9)
     assert "server's context" not in notes()
+
+
+def test_progress_counts_long_answers_that_only_the_context_ends(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "LONG_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "PROGRESS_INTERVAL_SECONDS", 0.01)
+    notes, is_noted = list[str](), threading.Event()
+
+    async def script(received: ReceivedRequest) -> Reply:
+        await asyncio.to_thread(is_noted.wait)
+        return servers.chat(model="some")
+
+    def watch(progress: RunProgress) -> None:
+        if progress.in_flight == 5:
+            notes.append(progress.note)
+            is_noted.set()
+
+    with serve(script) as server:
+        arguments = {"tasks": ["addition"], "concurrency": 5, "on_progress": watch}
+        go(server, dataset, tmp_path / "free", **arguments)
+        assert notes[0] == "5 answers take up to 0 min; see --max-tokens"
+        notes.clear()
+        is_noted.clear()
+        go(server, dataset, tmp_path / "limited", max_tokens=9, **arguments)
+        assert notes[0] == ""
 
 
 def test_no_command_prints_the_escape_codes_of_a_run_folder(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 BIN = Path(sys.executable).parent
-STARTUP_TIMEOUT_SECONDS = 240
+STARTUP_TIMEOUT_SECONDS = 900
 
 KEYS = ("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY")
 
