@@ -128,11 +128,12 @@ JSON, TEXT, CUT = '{"answer": 1}', "The answer is 1.", {"finish": "length"}
 THOUGHT = {"message": {"reasoning_content": "1"}}
 SAMPLES = {"samples": 2, "temperature": 0.7}
 EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
-    ({"structured": True}, TEXT, {}, "5 of 5 finished answers are not JSON objects"),
-    ({"structured": True}, f"```json\n{JSON}\n```", {}, "5 of 5 finished answers are not JSON"),
+    ({"structured": True}, TEXT, {}, "5 of 5 answers are not the JSON objects"),
+    ({"structured": True}, f"```json\n{JSON}\n```", {}, "5 of 5 answers are not the JSON"),
     ({"structured": True}, JSON, {}, ""),
     ({"structured": True}, f"<think>no</think> {JSON}", {}, ""),
-    ({"structured": True, "max_tokens": 4}, "The answer", CUT, ""),
+    ({"structured": True, "max_tokens": 4}, '{"answer": 1', CUT, ""),
+    ({"structured": True, "max_tokens": 4}, "The answer", CUT, "5 of 5 answers are not the JSON"),
     ({}, TEXT, {}, ""),
     ({"reasoning": "low"}, JSON, {}, "none of 5 answers shows reasoning: the level low"),
     ({"reasoning": "low"}, JSON, THOUGHT, ""),

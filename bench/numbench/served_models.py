@@ -119,35 +119,38 @@ class Effects:
         """level, settings: the reasoning level and the settings in `run.json`."""
         self._level = level
         self._is_own_server = bool(settings.get("base_url"))
+        self._expects_reasoning = self._is_own_server and level not in _WITHOUT_REASONING
         self._is_structured = bool(settings.get("structured"))
         self._temperature = settings.get("temperature")
         self._is_limited = settings.get("max_tokens") is not None
-        self._answers = self._finished = self._unstructured = self._with_reasoning = 0
+        self._answers = self._checked = self._unstructured = self._with_reasoning = 0
         self._cut_off = self._longest = 0
-        self._texts: dict[str, str] = {}
+        self._hashes: dict[str, int] = {}
         self._repeated: dict[str, bool] = {}
 
     def count(self, response: Completion) -> None:
-        """Count an answer; what a finished answer should be, one that was cut off need not be."""
+        """Count an answer. One that was cut off need not be complete JSON."""
         if response.error is not None or response.finish_reason == "refusal":
             return
-        separated = separate_thinking(response.text)
         self._answers += 1
-        self._with_reasoning += bool(
-            response.usage.reasoning or response.reasoning_text or separated.thinking
-        )
-        if response.finish_reason == "length":
+        text = response.text
+        if self._expects_reasoning or self._is_structured:
+            text, thinking, _ = separate_thinking(response.text)
+            shown = response.usage.reasoning or response.reasoning_text or thinking
+            self._with_reasoning += bool(shown)
+        is_cut_off = response.finish_reason == "length"
+        if is_cut_off:
             self._cut_off += 1
             self._longest = max(self._longest, response.usage.generated or 0)
-        else:
-            self._finished += 1
-            self._unstructured += self._is_structured and not _is_json(separated.answer)
+        if self._is_structured and (start := text.lstrip()[:1]):
+            self._checked += 1
+            self._unstructured += start != "{" if is_cut_off else not _is_json(text)
         if self._temperature and isinstance(response, Response):
-            item = response.item_id
-            if item in self._texts:
-                is_same = self._texts[item] == response.text
+            item, text_hash = response.item_id, hash(response.text)
+            if item in self._hashes:
+                is_same = self._hashes[item] == text_hash
                 self._repeated[item] = is_same and self._repeated.get(item, True)
-            self._texts.setdefault(item, response.text)
+            self._hashes.setdefault(item, text_hash)
 
     @property
     def warnings(self) -> list[str]:
@@ -155,12 +158,12 @@ class Effects:
         warnings, repeated = [], self._repeated
         if self._is_structured and self._unstructured:
             warnings.append(
-                f"{self._unstructured:,} of {self._finished:,} finished answers are not JSON "
-                "objects, as --structured asks for: the server may ignore the schema"
+                f"{self._unstructured:,} of {self._checked:,} answers are not the JSON objects "
+                "that --structured asks for: the server may ignore the schema"
             )
         if not self._is_own_server:
             return warnings
-        if self._level not in _WITHOUT_REASONING and self._answers > self._with_reasoning == 0:
+        if self._expects_reasoning and self._answers > self._with_reasoning == 0:
             warnings.append(
                 f"none of {self._answers:,} answers shows reasoning: the level {self._level} may "
                 "have had no effect"

@@ -85,7 +85,7 @@ def structured(peer: Peer, out: Path, **options: Any) -> str:
     tasks = ["addition", "interval", "sorting"]
     report = ask(peer, out, tasks=tasks, structured=True, max_tokens=64, **options)
     finished = [each for each in answers(out, 6, 64) if each.finish_reason == "stop"]
-    if any("not JSON objects" in warning for warning in report.warnings):
+    if any("not the JSON objects" in warning for warning in report.warnings):
         return IGNORED
     assert report.warnings == () and finished
     for response in finished:
