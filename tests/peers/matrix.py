@@ -32,7 +32,10 @@ def table() -> str:
         ["---"] * (1 + len(servers)),
         ["package", *(each["version"] for each in servers.values())],
         ["tried on", *(each["date"] for each in servers.values())],
-        *([name, *(each["features"][name] for each in servers.values())] for name in FEATURES),
+        *(
+            [name, *(each["features"].get(name, "not tried") for each in servers.values())]
+            for name in FEATURES
+        ),
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

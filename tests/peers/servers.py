@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -82,7 +83,7 @@ def transformers_serve(folder: Path) -> AbstractContextManager[Peer]:
 
 @contextmanager
 def litellm_proxy(folder: Path) -> Iterator[Peer]:
-    """litellm's proxy before llama.cpp."""
+    """litellm's proxy before llama.cpp; it starts only with a key."""
     port = free_port()
     (folder / "llama.cpp").mkdir()
     with llama_cpp(folder / "llama.cpp") as behind:
@@ -93,8 +94,13 @@ def litellm_proxy(folder: Path) -> Iterator[Peer]:
         command = [BIN / "litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
         command += ["--port", str(port), "--telemetry", "False"]
         peer = Peer(f"http://127.0.0.1:{port}/v1", f"litellm {version('litellm')}")
-        own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-        with _started(peer, command, "/health/liveliness", folder, **own):
+        key = f"sk-{secrets.token_hex(16)}"
+        own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            _started(peer, command, "/health/liveliness", folder, **own),
+        ):
+            patch.setenv("OPENAI_API_KEY", key)
             yield peer
 
 
