@@ -21,7 +21,7 @@ import pytest
 from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response
-from numbench.runner import RunReport
+from numbench.runner.progress import RunReport
 from tests.peers.matrix import FEATURES, MATRIX, write
 from tests.peers.processes import BIN, free_port, numbench_run
 from tests.peers.servers import NAME, QUICK, SERVERS, Peer, llama_cpp
