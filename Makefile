@@ -48,6 +48,7 @@ bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/scaled_tasks.py | tee benchmarks/scaled_tasks.md
 	$(BIN)/python benchmarks/horizon_coverage.py --workers 2 | tee benchmarks/horizon_coverage.md
 	$(BIN)/python benchmarks/intervals.py | tee benchmarks/intervals.md
+	$(BIN)/python benchmarks/gate.py | tee benchmarks/gate.md
 	$(BIN)/python benchmarks/small_models.py | tee benchmarks/small_models.md
 
 docs: $(VENV)/.docs-ready

@@ -45,7 +45,7 @@ def _detectable(values: Array) -> float:
     """Return the detectable difference of the observed differences of items, in 0 … 1."""
     column = Stratum("", values[:, None])
     items = np.array([len(values)])
-    return float(detectable_difference(*difference_variances([column], 1.0), items)[0])
+    return float(detectable_difference(*difference_variances([column], 1.0), items, 1.0)[0])
 
 
 SIZES_OF_DIFFERENCES: dict[str, Callable[[np.random.Generator, int], Array]] = {
@@ -62,8 +62,7 @@ SIZES_OF_DIFFERENCES: dict[str, Callable[[np.random.Generator, int], Array]] = {
 def simulated_power(samples: int = 1000) -> Iterator[Power]:
     """Yield the simulated power of verdicts on log-sMAPE at the minimum detectable difference.
 
-    Items differ by amounts of one set of sizes, more often in the better model's direction; if all
-    would have to be in that direction, more items differ.
+    Items differ by amounts of one set of sizes, in either direction, and some answers are lost.
     """
     rng = np.random.default_rng(SEED)
     for name, draw_sizes in SIZES_OF_DIFFERENCES.items():
@@ -80,12 +79,10 @@ def simulated_power(samples: int = 1000) -> Iterator[Power]:
 def _draw_differences(
     rng: np.random.Generator, sizes: Array, probability: float, true: float, samples: int
 ) -> Array:
-    """Return differences of `sizes` with the mean `true`, shape (items, samples)."""
-    mean = float(sizes.mean())
-    probability = max(probability, true / mean)
+    """Return differences of shape (items, samples): a share `true` of 1, the others of `sizes`."""
     drawn = rng.choice(sizes, (ITEMS, samples))
-    drawn *= np.where(rng.random(drawn.shape) < (1 + true / mean / probability) / 2, 1, -1)
-    return np.asarray(drawn * (rng.random(drawn.shape) < probability))
+    drawn *= rng.choice([-1, 1], drawn.shape) * (rng.random(drawn.shape) < probability)
+    return np.where(rng.random(drawn.shape) < true, 1.0, drawn)
 
 
 def _share_of_verdicts(strata: Sequence[Stratum]) -> float:

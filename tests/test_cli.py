@@ -111,7 +111,7 @@ def test_the_overview_lists_the_commands_in_groups() -> None:
     ("words", "expected"),
     [
         ("numbench re", {"report"}),
-        ("numbench run --max", {"--max-tokens", "--max-cost"}),
+        ("numbench run --max", {"--max-tokens", "--max-cost", "--max-turns"}),
     ],
 )
 def test_the_shell_completes_commands_and_options(words: str, expected: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import numbench
 from numbench.cli import app
+from numbench.published import published_means
 from numbench.reporting import figures
 
 ROOT = Path(__file__).parents[1]
@@ -154,3 +156,17 @@ def test_the_readme_leads_from_the_findings_to_a_first_report() -> None:
     for step in steps:
         start = text.index(step, start)
     assert len(text.splitlines()) <= 90
+
+
+@pytest.mark.slow
+def test_the_site_has_a_report_and_a_leaderboard_of_the_published_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_build")
+    import_module("example").write_example(tmp_path)
+    published = {model for model, _ in published_means()}
+    for name in ("example/report.html", "leaderboard/index.html"):
+        page = (tmp_path / name).read_text(encoding="utf-8")
+        assert all(model in page for model in published), name
+        assert str(tmp_path) not in page
+        assert f'href="{name}"' in import_module("example").LINKS

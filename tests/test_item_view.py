@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from numbench.errors import BadInput
-from numbench.item_view import ItemFilter, show_items
+from numbench.item_view import ItemFilter, item_texts, select_items
 from tests.report import runs
 
 
@@ -25,7 +25,9 @@ def run(tmp_path: Path) -> Path:
 
 
 def plain(run: Path, **item_filter: object) -> str:
-    return "\n".join(text.plain for text in show_items(run, ItemFilter(**item_filter)))  # type: ignore[arg-type]
+    return "\n".join(
+        text.plain for text in item_texts(select_items(run, ItemFilter(**item_filter)))
+    )  # type: ignore[arg-type]
 
 
 def test_each_task_starts_with_name_counts_and_signature(run: Path) -> None:
@@ -72,5 +74,7 @@ def test_unknown_tasks_and_kinds_are_reported(run: Path) -> None:
         (ItemFilter(kinds=("carry",)), "paper", "omit --kind"),
     ):
         with pytest.raises(BadInput, match=message):
-            list(show_items(run, item_filter, protocol))  # type: ignore[arg-type]
-    assert any("wrong" in text.plain for text in show_items(run, ItemFilter(), "paper"))
+            list(select_items(run, item_filter, protocol))  # type: ignore[arg-type]
+    assert any(
+        "wrong" in text.plain for text in item_texts(select_items(run, ItemFilter(), "paper"))
+    )

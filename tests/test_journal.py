@@ -191,18 +191,22 @@ def test_a_folder_of_another_run_is_refused(
     assert (tmp_path / "run.json").read_bytes() == before
 
 
-def test_a_server_that_moved_is_named_with_the_way_out(tmp_path: Path) -> None:
+def test_only_another_host_or_port_of_an_own_server_is_the_same_run(tmp_path: Path) -> None:
     def on(url: str) -> RunInfo:
         return replace(INFO, settings=INFO.settings | {"base_url": url})
 
     append(tmp_path, answer(1), info=on("http://a/v1/"))
     append(tmp_path, answer(2), info=on("http://a/v1"))
-    with pytest.raises(BadInput, match=r"change it in .*run\.json if the server moved, or choose"):
-        Journal(tmp_path, on("http://b/v1"))
-    file = tmp_path / "run.json"
-    file.write_text(file.read_text().replace("http://a/v1", "http://b/v1"))
-    append(tmp_path, answer(3), info=on("http://b/v1"))
-    assert len(read_run(tmp_path).responses) == 3
+    for url in ("https://a/v1", "http://a/v2", "https://b/v1"):
+        with pytest.raises(BadInput, match=r"change it in .*run\.json if the server moved, or"):
+            Journal(tmp_path, on(url))
+    for number, url in enumerate(("http://b:8001/v1", "http://b:8001/v1", "http://c/v1"), 3):
+        append(tmp_path, answer(number), info=on(url))
+    run = read_run(tmp_path)
+    assert len(run.responses) == 5 and run.info.settings["base_url"] == "http://c/v1"
+    assert run.served.warnings[0] == (
+        "the server moved during the run: http://a/v1, http://b:8001/v1, http://c/v1"
+    )
 
 
 def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:

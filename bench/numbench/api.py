@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numbench.dataset.generate import FileProgress
     from numbench.dataset.store import Dataset
     from numbench.horizon.estimate import TaskHorizon
+    from numbench.item_view import ShownTask
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
     from numbench.runner.planning import Plan
@@ -241,15 +242,18 @@ def compare(
     *,
     margin: Annotated[float | None, "POINTS"] = None,
     partial: bool = False,
+    on: Annotated[Sequence[str] | str, "all|A,B"] = "all",
     protocol: ProtocolName = "exact",
 ) -> "Regression":
     """Test whether run `new` is worse than run `old`; `Regression.failures` says where.
 
-    A task fails if its score, or its problem size at 50%, is significantly lower (paired test with
-    Holm's correction over the tasks), and if it or items of it are missing from `new`. Raises
-    BadInput for runs that cannot be compared.
+    The comparison fails if the mean score over the tasks is significantly lower (paired test); with
+    a list of tasks as `on`, if that of one of these is, after Holm's correction over them; for
+    measurements, if a problem size at 50% is. With `margin`, it fails instead unless a regression
+    of more than `margin` points is excluded. Tasks or items missing from `new` fail too, unless
+    `partial` is true. Raises BadInput for runs that cannot be compared.
 
-    old: Run folder to compare with.
+    old: Run folder to compare with, or a file of numbench export --to baseline.
 
     new: Run folder of the same kind.
 
@@ -257,12 +261,16 @@ def compare(
 
     partial: Do not fail for missing tasks or answers.
 
+    on: What decides: the mean over the tasks, or these tasks.
+
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
     formats are read too. paper: the paper's scoring.
     """
     from numbench.reporting.regression import compare as compare_runs
 
-    return compare_runs(Path(old), Path(new), protocol, margin, partial)
+    tasks = task_names(on) if isinstance(on, str) else tuple(on)
+    tasks = None if on == "all" else tasks
+    return compare_runs(Path(old), Path(new), protocol, margin, partial, tasks)
 
 
 @checked
@@ -306,8 +314,8 @@ def show(
     items: Sequence[str] | str | None = None,
     limit: Annotated[int | None, "N"] = None,
     protocol: ProtocolName = "exact",
-) -> None:
-    """Print items of a run: question, exact answer, response, and the first wrong digit.
+) -> "dict[str, ShownTask]":
+    """Print items of a run, and return them: question, exact answer, response, first wrong digit.
 
     `kinds` are the error kinds of docs/scoring.md, and `items` are item ids or beginnings of them;
     lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
@@ -326,7 +334,7 @@ def show(
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
     formats are read too. paper: the paper's scoring.
     """
-    from numbench.item_view import ItemFilter, show_items
+    from numbench.item_view import ItemFilter, item_texts, select_items
     from numbench.reporting.regression import run_folder
     from numbench.safe_console import SafeConsole
 
@@ -336,8 +344,10 @@ def show(
     )
     item_filter = ItemFilter(tasks, wrong, kinds, difficulty, items, limit)
     console = SafeConsole()
-    for text in show_items(run_folder(Path(run)), item_filter, protocol):
+    selected = select_items(run_folder(Path(run)), item_filter, protocol)
+    for text in item_texts(selected):
         console.print(text, soft_wrap=True)
+    return selected
 
 
 @checked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,14 +36,26 @@ class ItemFilter(NamedTuple):
     limit: int | None = None
 
 
-def show_items(
+class ShownTask(NamedTuple):
+    """What a filter selects of a task of a run.
+
+    samples: of each question. total: answers of the run, or open ones. matching: those that the
+    filter matches; with a limit, `answers` has the first of them.
+    """
+
+    signature: str
+    samples: int
+    total: int
+    matching: int
+    answers: tuple[ScoredItem, ...]
+
+
+def select_items(
     run: Path,
     item_filter: ItemFilter = ItemFilter(),  # noqa: B008 - immutable
     protocol: ProtocolName = "exact",
-) -> Iterator[Text]:
-    """Yield a heading with the signature per task, then one text per item and sample.
-
-    A task without such items is left out; if all are, there is one text that says so.
+) -> dict[str, ShownTask]:
+    """Return what the filter selects of each task of a run.
 
     Raises BadInput if the folder is not a run, or for an unknown task or kind.
     """
@@ -57,24 +69,36 @@ def show_items(
     if item_filter.kinds and protocol == "paper":
         raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
     scored = score_run(run, protocol)
-    samples, is_empty = scored.info.samples, True
-    unit = "questions" if samples == 1 else "samples"
-    tasks = item_filter.tasks or tuple(scored.rows)
-    for task in tasks:
+    selected = {}
+    for task in item_filter.tasks or scored.rows:
         if task not in scored.rows:
             raise BadInput(f"{run} has no task {task!r}: it has {', '.join(scored.rows)}")
         rows = [row for row in scored.rows[task] if _matches(row, item_filter)]
-        shown = [row for group in item_groups(rows)[: item_filter.limit] for row in group]
-        if not shown:
+        shown = tuple(row for group in item_groups(rows)[: item_filter.limit] for row in group)
+        total = len(scored.rows[task])
+        known = signature(scored, task), scored.info.samples, total, len(rows)
+        selected[task] = ShownTask(*known, shown)
+    return selected
+
+
+def item_texts(selected: Mapping[str, ShownTask]) -> Iterator[Text]:
+    """Yield a heading with the signature per task, then one text per item and sample.
+
+    A task without such items is left out; if all are, there is one text that says so.
+    """
+    samples = max(of_task.samples for of_task in selected.values())
+    unit = "questions" if samples == 1 else "samples"
+    for task, of_task in selected.items():
+        if not of_task.answers:
             continue
-        is_empty = False
-        counts = f"{len(rows)} of {len(scored.rows[task])} {unit}"
-        counts += f", {len(shown)} shown" if len(shown) < len(rows) else ""
+        counts = f"{of_task.matching} of {of_task.total} {unit}"
+        shown = len(of_task.answers)
+        counts += f", {shown} shown" if shown < of_task.matching else ""
         heading = Text(f"{TASKS[task].display}: {counts}", style="bold")
-        yield heading.append("\n  " + printable(signature(scored, task)), style="not bold dim")
-        yield from (_item(row, samples) for row in shown)
-    if is_empty:
-        total = sum(len(scored.rows[task]) for task in tasks)
+        yield heading.append("\n  " + printable(of_task.signature), style="not bold dim")
+        yield from (_item(row, samples) for row in of_task.answers)
+    if not any(of_task.answers for of_task in selected.values()):
+        total = sum(of_task.total for of_task in selected.values())
         yield Text(f"0 of {total:,} {unit}: none matches the options")
 
 

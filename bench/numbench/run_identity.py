@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
 from numbench.errors import BadInput
 from numbench.records import ItemShard, RunInfo
 from numbench.secrets import mask_secret_segments
+from numbench.served_models import EARLIER_SERVERS
 from numbench.tasks.prompts import changed_prompts
 
 
@@ -40,11 +42,38 @@ def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
         )
 
 
+def has_moved(stored: RunInfo, info: RunInfo) -> bool:
+    """Return whether the address of a run's server differs in host or port only.
+
+    It is a server of the user's own network, such as a job on another node of a cluster, if it has
+    no TLS.
+    """
+    urls = [str(each.settings.get("base_url") or "").rstrip("/") for each in (stored, info)]
+    before, now = map(urlsplit, urls)
+    return (
+        urls[0] != urls[1]
+        and before.scheme == now.scheme == "http"
+        and (before.path, before.query) == (now.path, now.query)
+    )
+
+
 def find_difference(
     stored: RunInfo, info: RunInfo, more_fields: Sequence[str] = ()
 ) -> Difference | None:
     """Return the first difference in something that shapes an answer, or in `more_fields`."""
+    return next(find_differences(stored, info, more_fields), None)
+
+
+def find_differences(
+    stored: RunInfo, info: RunInfo, more_fields: Sequence[str] = ()
+) -> Iterator[Difference]:
+    """Yield the differences in what shapes an answer, and in `more_fields`.
+
+    The address of a server that moved (`has_moved`) is none.
+    """
     first, second = _identity(stored), _identity(info)
+    if has_moved(stored, info):
+        second["settings.base_url"] = first["settings.base_url"]
     # Runs may have different tasks, but no different settings.
     names = [
         name for name in first | second if "settings." in name or name in first.keys() & second
@@ -56,8 +85,7 @@ def find_difference(
         pairs.append((f"prompts for {task}", hashes[0], hashes[1]))
     for field, before, now in pairs:
         if before != now:
-            return Difference(field, _shortened(before), _shortened(now))
-    return None
+            yield Difference(field, _shortened(before), _shortened(now))
 
 
 def _identity(info: RunInfo) -> dict[str, object]:
@@ -86,7 +114,7 @@ def _identity(info: RunInfo) -> dict[str, object]:
     if isinstance(url := settings.get("base_url"), str):
         # A user may have changed it in the file.
         settings["base_url"] = mask_secret_segments(url.rstrip("/"))
-    for name in sorted(settings.keys() - {"samples", "stream"}):
+    for name in sorted(settings.keys() - {"samples", "stream", EARLIER_SERVERS}):
         identity[f"settings.{name}"] = settings[name]
     for task, size in sorted(horizon.largest.items()) if horizon else ():
         identity[f"largest size of {task}"] = size
@@ -119,6 +147,11 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
     settings = info.settings | ({"samples": int(samples)} if samples > 1 else {})
     if stored.settings.get("stream") != info.settings.get("stream"):
         settings["stream"] = "mixed"
+    earlier: list[object] = list(stored.settings.get(EARLIER_SERVERS) or ())  # type: ignore[call-overload]
+    if has_moved(stored, info):
+        earlier = [*earlier, stored.settings["base_url"]]
+    if earlier:
+        settings[EARLIER_SERVERS] = earlier
     versions = dict(info.versions)
     for name, version in stored.versions.items():
         latest = versions.get(name, version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,9 @@ import msgspec
 from numbench.errors import printable
 from numbench.records import Completion, Response, RunInfo
 from numbench.thinking_text import separate_thinking
+
+EARLIER_SERVERS = "earlier_base_urls"
+"""The setting with the addresses that the server of a run had before it moved."""
 
 _MAX_NAMES, _MAX_NAME_LENGTH = 5, 80
 
@@ -55,11 +58,17 @@ class ServedModels:
     """Counts the answers of a run by the model, provider and system fingerprint that they name.
 
     asked: the name or route of the model that the run asks; None if that is no server's. effects:
-    what the answers say about the run's settings.
+    what the answers say about the run's settings. addresses: those of its server, if it moved
+    during the run.
     """
 
-    def __init__(self, asked: str | None = None, effects: Effects | None = None) -> None:
-        self.asked = asked
+    def __init__(
+        self,
+        asked: str | None = None,
+        effects: Effects | None = None,
+        addresses: Sequence[str] = (),
+    ) -> None:
+        self.asked, self._addresses = asked, addresses
         self._effects = effects or Effects("default", {})
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
@@ -95,6 +104,9 @@ class ServedModels:
     def warnings(self) -> list[str]:
         """A warning for another model than the one asked, and for each name that changes."""
         warnings = []
+        if self._addresses:
+            listed = ", ".join(map(_shown, self._addresses))
+            warnings.append(f"the server moved during the run: {listed}")
         if self.asked and (others := self.others):
             warnings.append(
                 f"asked for {_shown(self.asked)}, but {others.total():,} of "
@@ -208,7 +220,11 @@ def served_models(info: RunInfo, responses: Iterable[Completion | None]) -> Serv
     is_route = info.source == "imported" and "/" in info.model
     route = info.settings.get("route") or (info.model if is_route else None)
     effects = Effects(info.reasoning, info.settings)
-    served = ServedModels(None if route is None else str(route), effects)
+    earlier = info.settings.get(EARLIER_SERVERS)
+    addresses = []
+    if isinstance(earlier, list):
+        addresses = [*map(str, earlier), str(info.settings.get("base_url"))]
+    served = ServedModels(None if route is None else str(route), effects, addresses)
     for response in filter(None, responses):
         served.count(response)
     return served

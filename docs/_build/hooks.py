@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
+import example  # noqa: E402
 import reference  # noqa: E402
 
 HOME = "README.md"
@@ -56,6 +57,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Adjust links to the layout of the site; keep the text of links to files that it lacks."""
     source = page.file.src_uri
+    if source == "index.md":
+        markdown = re.sub(r"\n## ", lambda heading: f"\n{example.LINKS}\n{heading[0]}", markdown, count=1)
     if source == "reference.md":
         markdown = reference.complete(markdown)
     is_included = source in (*INCLUDED_PAGES, "index.md")
@@ -77,6 +80,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"{mark}[{text}]({up}{uri}{'#' + fragment if fragment else ''})"
 
     return _LINK.sub(adjust, markdown)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Add an example report and a leaderboard."""
+    example.write_example(Path(config.site_dir))
 
 
 def _add(files: Files, config: MkDocsConfig, name: str) -> None:

@@ -14,6 +14,20 @@ from typer.testing import CliRunner
 import numbench
 from numbench import records
 from numbench.cli import app
+from numbench.cli.json_output import field_names
+from numbench.cli.models import ListedModel
+from numbench.cli.run import PlannedRun
+from numbench.horizon.estimate import TaskHorizon
+from numbench.item_view import ShownTask
+from numbench.memory_test.outcome import Outcome, PairedTask
+from numbench.memory_test.registration import Registration
+from numbench.reporting.horizon_runs import HorizonRun
+from numbench.reporting.regression import ComparedRun, ComparedTask, Regression
+from numbench.runner import RunReport
+from numbench.runner.estimates import TaskPlan
+from numbench.scoring import ScoredItem
+from numbench.stats.paired import Difference
+from numbench.verification import Finding, Verification
 
 RECORDS = (
     records.Item,
@@ -32,7 +46,9 @@ RECORDS = (
 
 def complete(markdown: str) -> str:
     """Replace each `<!-- generated: PART -->` of a page by that part."""
-    parts = {"commands": commands, "python": python, "records": record_fields}
+    parts = {
+        "commands": commands, "python": python, "records": record_fields, "results": results,
+    }  # fmt: skip
     return re.sub(
         r"<!-- generated: (\w+) -->", lambda match: "\n".join(parts[match[1]]()), markdown
     )
@@ -67,6 +83,32 @@ def record_fields() -> Iterator[str]:
             kind = re.sub(r"\b[a-z_]+[.]", "", plain)
             yield f"| `{field.encode_name}` | `{_cell(kind)}` |"
         yield ""
+
+
+RESULTS = {
+    "run": "a list of `RunReport`; with `--dry-run`, of `PlannedRun`",
+    "compare": "`Regression`",
+    "models": "a list of `ListedModel`",
+    "show": "task → `ShownTask`; its answers are `ScoredItem`, with the records below",
+    "verify": "a list of `Verification`",
+    "horizon": "`HorizonRun`; with `--dry-run`, as of `run`",
+    "memory-test": "`Outcome`; with `--dry-run`, as of `run`",
+}
+RESULT_TYPES = (
+    RunReport, PlannedRun, TaskPlan, Regression, ComparedRun, ComparedTask, ListedModel, ShownTask,
+    ScoredItem, Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference,
+    Registration,
+)  # fmt: skip
+
+
+def results() -> Iterator[str]:
+    """Yield the types of the results of `--json`, with their fields and properties."""
+    yield "| command | result |\n|---|---|"
+    yield from (f"| `{command}` | {text} |" for command, text in RESULTS.items())
+    yield ""
+    for kind in RESULT_TYPES:
+        names = ", ".join(f"`{name}`" for name in field_names(kind))
+        yield f"**{kind.__name__}**: {names}\n\n{inspect.getdoc(kind)}\n"
 
 
 def _cell(text: str) -> str:

@@ -20,7 +20,7 @@ def test_a_memory_test_is_planned_registered_and_reported(tmp_path: Path) -> Non
     assert max(map(len, plan.splitlines())) <= 80
     assert not list(tmp_path.iterdir())
     text = numbench(*command)
-    folder = Path("results/baseline-float32_none_v1_certificate")
+    folder = Path("results/baseline-float32_none_v1_memory-test")
     assert "seed hash " in text and f"next: numbench report {folder}" in text
     assert {path.name for path in (tmp_path / folder).iterdir() if path.is_dir()} == {
         "fresh", "fresh-items", "frozen",

@@ -12,7 +12,7 @@ import pytest
 
 import numbench as nb
 from numbench.dataset.store import write_dataset
-from numbench.item_view import show_items
+from numbench.item_view import item_texts, select_items
 from numbench.records import Item, ProtocolName
 from numbench.tasks.items import make_item
 from tests.scoring.hostile_texts import long_texts, short_texts
@@ -79,7 +79,7 @@ def test_hostile_responses_are_reported(
 
 
 def test_hostile_responses_are_shown(run_folder: Path) -> None:
-    shown = list(show_items(run_folder, protocol="lenient"))
+    shown = list(item_texts(select_items(run_folder, protocol="lenient")))
     assert len(shown) == len(TEXTS) + len(QUESTIONS)
     assert all("\x1b" not in str(text) and "\x00" not in str(text) for text in shown)
     assert max(len(str(text)) for text in shown) < 100_000

@@ -393,3 +393,23 @@ def test_a_difference_outside_of_noise_may_be_denied_by_the_paired_test(tmp_path
     (found,) = answers(read_report_data([one, two], references=False))
     (sentence,) = (text for text in found.sentences if text.startswith("Compared with it: two"))
     assert "not significantly different by the paired test" in sentence
+
+
+def test_runs_that_differ_only_in_their_date_are_a_trend(tmp_path: Path) -> None:
+    data = large_runs.dataset(tmp_path, ("addition", "minmax"))
+    for day, wrong in ((3, 8), (1, 2), (2, 4)):
+        folder = tmp_path / f"night-{day}"
+        large_runs.run(folder, data, lambda _, n, w=wrong: n >= w, tasks=("addition", "minmax"))
+        info = json.loads((folder / "run.json").read_text())
+        info |= {"model": "m", "display": "M", "created": f"2026-11-0{day}T03:00:00+00:00"}
+        (folder / "run.json").write_text(json.dumps(info))
+    other = large_runs.run(tmp_path / "other", data, lambda *_: True, tasks=("addition", "minmax"))
+    nights = sorted(tmp_path.glob("night-*"))
+    result = write_report([*nights, other], out=tmp_path / "report")
+    rows = [row.cells for row in result.tables["trend"].rows]
+    assert [row["date"] for row in rows] == [f"2026-11-0{day} 03:00" for day in (1, 2, 3)]
+    values = [row["score"].value for row in rows]
+    assert values == sorted(values, reverse=True) and all(row["score"].low for row in rows)
+    assert (tmp_path / "report/figures/trend.svg").is_file()
+    assert "trend" not in write_report([nights[0], other], out=tmp_path / "report").tables
+    assert not (tmp_path / "report/figures/trend.svg").exists()

@@ -13,6 +13,7 @@ import typer
 
 from numbench._version import __version__
 from numbench.cli import datasets, models, results, run, sharing
+from numbench.cli.json_output import json_on_stdout, with_json
 from numbench.cli.options import CommandGroups, CommandWithPanels
 from numbench.errors import NumbenchError, printable
 
@@ -41,7 +42,11 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+            "--version",
+            "-V",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
@@ -79,8 +84,12 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Advanced": {"horizon": run.horizon, "memory-test": run.memory_test, "merge": results.merge},
 }
+WITH_JSON = ("run", "compare", "models", "show", "verify", "horizon", "memory-test")
+"""The commands with a typed result, which `--json` prints."""
+
 for _group, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
+        _command = with_json(_command) if _name in WITH_JSON else _command
         app.command(_name, cls=CommandWithPanels, rich_help_panel=_group)(_command)
 
 
@@ -97,31 +106,34 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
         sys.stdout.reconfigure(errors="replace")
-    debug = "--debug" in sys.argv
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    try:
-        code = app(arguments or ["--help"], prog_name=program, standalone_mode=False)
-    except _UsageError as error:
-        _exit_with_error(program, _usage_message(error, [program, *arguments[:1]]), 2)
-    except (typer.Abort, KeyboardInterrupt):
-        if debug:
-            raise
-        _exit_with_error(program, "interrupted", 130)
-    except NumbenchError as error:
-        if debug:
-            raise
-        _exit_with_error(program, str(error), error.exit_code)
-    except BrokenPipeError:
-        # The reader of stdout is gone; the flush at exit would fail too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:
-        if debug:
-            raise
-        _exit_with_error(
-            program, f"{error.filename or 'input/output'}: {error.strerror or error}", 1
-        )
-    sys.exit(code or 0)
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
+    code, message = 0, None
+    with json_on_stdout(arguments[0], "--json" in arguments) as finish:
+        try:
+            code = app(arguments, prog_name=program, standalone_mode=False) or 0
+        except BrokenPipeError:
+            # The reader of stdout is gone; the flush at exit would fail too.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except _UsageError as error:
+            code, message = 2, _usage_message(error, [program, *arguments[:1]])
+        except (typer.Abort, KeyboardInterrupt, NumbenchError, OSError) as error:
+            if "--debug" in sys.argv:
+                raise
+            code, message = _failure(error)
+        if message is not None:
+            print(f"{program}: {printable(message)}", file=sys.stderr)
+        finish(code, message)
+    sys.exit(code)
+
+
+def _failure(error: BaseException) -> tuple[int, str]:
+    """Return the exit code and the message of an error."""
+    if isinstance(error, NumbenchError):
+        return error.exit_code, str(error)
+    if isinstance(error, OSError):
+        return 1, f"{error.filename or 'input/output'}: {error.strerror or error}"
+    return 130, "interrupted"
 
 
 def _usage_message(error: Exception, called: Sequence[str]) -> str:
@@ -133,8 +145,3 @@ def _usage_message(error: Exception, called: Sequence[str]) -> str:
         message = re.sub(known, f"give {advice}", message)
     message = message.replace("Value error, ", "")
     return f"{' '.join(message.split()).rstrip('.')} (see {command} --help)"
-
-
-def _exit_with_error(program: str, message: str, code: int) -> NoReturn:
-    print(f"{program}: {printable(message)}", file=sys.stderr)
-    sys.exit(code)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from numbench.cli.json_output import set_result
 from numbench.cli.options import console, plain_table
 from numbench.errors import BadInput
 
@@ -42,6 +44,22 @@ def models(
     console(width=200).print(_models_table(pattern))
 
 
+class ListedModel(NamedTuple):
+    """A model of the list.
+
+    levels: its reasoning levels, those that the provider may refuse with "?". input_price,
+    output_price: US dollars per million tokens, None if unknown; price_varies: of other providers.
+    """
+
+    name: str
+    provider: str
+    levels: tuple[str, ...]
+    input_price: float | None
+    output_price: float | None
+    price_varies: bool
+    retirement: str
+
+
 def _models_table(pattern: str) -> RenderableType:
     """Return the named models, and with a pattern the routes of the model map, that match it.
 
@@ -58,7 +76,7 @@ def _models_table(pattern: str) -> RenderableType:
         unconfirmed_levels,
     )
     from numbench.models.facts import USER_CATALOGUE
-    from numbench.models.prices import load_model_map
+    from numbench.models.prices import find_price, load_model_map
     from numbench.models.providers import all_providers, find_provider
     from numbench.secrets import key_from_environment, load_env_file
 
@@ -76,19 +94,26 @@ def _models_table(pattern: str) -> RenderableType:
         raise BadInput(f"no model matches {pattern!r}: try a shorter part of its name")
     table = plain_table(">><<<", "$ in", "$ out", "Provider", "Levels", "Model")
     table.columns[3].max_width = _LEVELS_WIDTH
-    keys, notices = {}, []
+    keys, listed = {}, []
     for name in (*names, *matching[:_MAX_ROUTES]):
         provider = find_model_provider(name)
-        prices = _prices(named_models()[name].route if name in names else name)
+        price = find_price(named_models()[name].route if name in names else name)
         levels = levels_of_model(name)
         described = describe_hosted(name, levels[0] if levels else None)
         unconfirmed = unconfirmed_levels(str(described.route), described.known)
-        shown = (f"{level}?" if level in unconfirmed else level for level in levels)
-        table.add_row(*prices, provider.name, ", ".join(shown), name)
-        notices += [f"{name} {described.known.retirement}."] if described.known.retirement else []
+        shown = tuple(f"{level}?" if level in unconfirmed else level for level in levels)
+        dollars = (price.input, price.output) if price else (None, None)
+        varies, retirement = bool(price and price.varies), described.known.retirement or ""
+        listed.append(
+            ListedModel(name, provider.name, shown, dollars[0], dollars[1], varies, retirement)
+        )
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"
+    for each in set_result(listed):
+        costs = map(partial(_price, varies=each.price_varies), each[3:5])
+        table.add_row(*costs, each.provider, ", ".join(each.levels), each.name)
+    notices = [f"{each.name} {each.retirement}." for each in listed if each.retirement]
     in_process = [plugin for plugin in all_providers() if plugin.in_process]
     hosted = [plugin for plugin in all_providers() if not plugin.in_process]
     rest = len(matching) - _MAX_ROUTES
@@ -115,11 +140,5 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name.lower(), f"*{pattern.lower()}*")
 
 
-def _prices(route: str) -> tuple[str, str]:
-    from numbench.models.prices import find_price
-
-    price = find_price(route)
-    if price is None:
-        return "?", "?"
-    prefix = "≈" if price.varies else ""
-    return f"{prefix}{price.input:.3g}", f"{prefix}{price.output:.3g}"
+def _price(dollars: float | None, varies: bool) -> str:
+    return "?" if dollars is None else f"{'≈' if varies else ''}{dollars:.3g}"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from numbench import api
+from numbench.cli.json_output import set_result
 from numbench.cli.options import (
     Out,
     console,
     given_values,
     option,
     plain_table,
+    print_lines,
     print_to_stderr,
     takes_arguments_of,
 )
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
+
+ALL = "all"
 
 _VERDICTS = {
     "better": ("better", "green"),
@@ -52,42 +56,65 @@ def report(**values: Any) -> None:
 
 
 @takes_arguments_of(api.compare)
-def compare(**values: Any) -> None:
+def compare(
+    *,
+    output: Annotated[
+        Literal["text", "github"],
+        typer.Option("--format", help="github: as text, with annotations of GitHub Actions."),
+    ] = "text",
+    **values: Any,
+) -> None:
     """Compare a new run with an old one; fail if it is worse.
 
     \b
     Examples:
       numbench compare results/OLD results/NEW
+      numbench compare baseline.json results/NEW --json
+      numbench compare results/OLD results/NEW --on mean,std
       numbench compare results/OLD results/NEW --margin 5
 
-    Runs are compared on the questions that both answered, task by task and by the mean over the
-    tasks (All); horizon runs by the problem size at 50%. The exit code is 1 if the new run is
-    worse, or if tasks or answers are missing. "Not significantly different" does not mean equal:
-    with --margin, the exit code is 1 unless a larger regression is excluded in every task.
+    Runs are compared on the questions that both answered, by the mean over the tasks (All) and task
+    by task; horizon runs by the problem size at 50% of each task. The exit code is 1 if the mean,
+    or a task of --on, is significantly worse, or if tasks or answers are missing. "Not
+    significantly different" does not mean equal: with --margin, the exit code is 1 unless a larger
+    regression is excluded.
 
-    Writes no files.
+    OLD may be a file of numbench export --to baseline. Writes no files.
     """
-    result = api.compare(**given_values(values))
+    from rich.text import Text
+
+    compared = set_result(api.compare(**given_values(values)))
     terminal = console()
-    terminal.print(_regression_table(result))
-    for note in result.notes:
+    for name, run in (("old", compared.old), ("new", compared.new)):
+        about = f"{name}: {run}\n  {next(iter(run.signatures.values()), '')}\n"
+        terminal.print(Text(about, style="dim"))
+    terminal.print(_regression_table(compared))
+    for note in compared.notes:
         terminal.print(f"! {note}", style="yellow", markup=False)
-    if result.failures:
-        failures = "; ".join(result.failures)
+    print_lines(compared.summary)
+    if output == "github":
+        kind = "error" if compared.failures else "notice"
+        for level, text in (
+            *(("warning", note) for note in compared.notes),
+            (kind, compared.summary),
+        ):
+            print_lines(f"::{level} title=numbench compare::{text.replace('%', '%25')}")
+    if compared.failures:
+        failures = "; ".join(compared.failures)
         raise NumbenchError(f"{values['new']} falls short of {values['old']}: {failures}")
 
 
-def _regression_table(result: Regression) -> Table:
+def _regression_table(compared: Regression) -> Table:
     from rich.text import Text
 
     from numbench.reporting.comparisons import task_name
     from numbench.reporting.regression import excludes
 
-    margin = result.margin
-    change = "New - old" if result.measure == "scores" else "New / old"
+    margin = compared.margin
+    change = "New - old" if compared.measure == "scores" else "New / old"
     last = ("Holm p", "Verdict") if margin is None else ("At least", f"Regression > {margin:g}")
     table = plain_table("<>>>><", "Task", "Old", "New", change, *last, no_wrap=True)
-    for task in result.tasks:
+    for task in compared.tasks:
         value, verdict = f"{task.p:.2g}", _VERDICTS.get(task.verdict, (task.verdict, ""))
         if margin is not None:
             is_excluded = excludes(task, margin)
@@ -119,7 +146,7 @@ def show(
 
     Prints to the terminal and writes no files.
     """
-    api.show(**given_values(values | {"kinds": kind, "items": item}))
+    set_result(api.show(**given_values(values | {"kinds": kind, "items": item})))
 
 
 def merge(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from numbench.cli.json_output import set_result
 from numbench.cli.options import (
     DryRun,
     console,
@@ -24,7 +25,20 @@ from numbench.runner.spec import HorizonSpec, RunSpec
 
 if TYPE_CHECKING:
     from numbench.memory_test.registration import Registration
+    from numbench.runner.estimates import TaskPlan
+    from numbench.runner.planning import Plan
     from numbench.runner.progress import RunReport
+
+
+class PlannedRun(NamedTuple):
+    """What a dry run says of a run: its folder, and what is to be sent and paid."""
+
+    path: Path
+    title: str
+    tasks: tuple[TaskPlan, ...]
+    total: TaskPlan
+    notes: tuple[str, ...]
+
 
 INCOMPLETE = 3
 """The exit code of a run that leaves questions without an answer."""
@@ -82,7 +96,6 @@ def run(
         spec = RunSpec(**given, **{name: value for name, (value,) in swept.items()})
         _run_one(spec, dry_run)
         return
-    from numbench.runner.planning import plan_table
     from numbench.runner.suite import plan_suite, run_suite
     from numbench.scoring import is_correct
 
@@ -93,10 +106,10 @@ def run(
     else:
         specs = suite_file(Path(suite), swept, given)
     plans = plan_suite(specs)
-    console().print(plan_table(plans))
+    _print_plans(plans)
     if not dry_run:
         with exit_on_interrupt():
-            reports = run_suite(plans, is_correct, print_run_report, print_to_stderr)
+            reports = set_result(run_suite(plans, is_correct, print_run_report, print_to_stderr))
         _finish(given.get("out") or "results", reports)
 
 
@@ -168,14 +181,14 @@ def memory_test(
     Writes one run folder for both sets of questions (--out). The same command again resumes the
     test. Exit code 3: questions are left without an answer.
     """
+    from numbench.memory_test.outcome import outcome
     from numbench.memory_test.registration import CERTIFICATE
     from numbench.memory_test.runs import plan_memory_test, run_memory_test
-    from numbench.runner.planning import plan_table
-    from numbench.scoring import is_correct
+    from numbench.scoring import is_correct, score_run
 
     spec = RunSpec(**given_values(values), dataset=dataset)
     planned = plan_memory_test(spec, margin)
-    console().print(plan_table(planned.members))
+    _print_plans(planned.members)
     print(planned.registration.rule.summary)
     if dry_run:
         return
@@ -193,29 +206,41 @@ def memory_test(
         registration = run_memory_test(
             planned, is_correct, on_registered=show, on_done=collect, on_failed=print_to_stderr
         )
-    if registration.seed is None:
-        print(f"{planned.folder}: not all answers are here, so the seed is not revealed yet")
-    else:
+    if registration.seed is not None:
         print(f"{planned.folder}: seed revealed in {CERTIFICATE}")
+    if len(scored := [score_run(each.path) for each in reports if not each.failure]) == 2:
+        tested = set_result(outcome(planned.folder, registration, scored[0], scored[1]))
+        print(f"verdict: {tested.verdict or f'none; {tested.reason}'}")
     _finish(planned.folder, reports)
 
 
 def _run_one(spec: RunSpec, dry_run: bool) -> None:
     """Plan or execute a run or a measurement, and print the result."""
     from numbench.runner.execution import run as run_model
-    from numbench.runner.planning import plan, plan_table
+    from numbench.runner.planning import plan
     from numbench.scoring import is_correct
 
     if dry_run:
-        console().print(plan_table([plan(spec)]))
+        _print_plans([plan(spec)])
         return
     with exit_on_interrupt():
         report = run_model(spec, is_correct)
+    set_result([report])
     is_horizon = isinstance(spec, HorizonSpec)
     print_run_report(report, can_retry_errors=not is_horizon)
     if is_horizon:
         _print_horizons(report.path)
     _finish(report.path, [report])
+
+
+def _print_plans(plans: Sequence[Plan]) -> None:
+    """Print what runs would send and cost, which is the result of a dry run."""
+    from numbench.runner.planning import plan_table
+
+    set_result(
+        [PlannedRun(each.path, each.title, each.tasks, each.total, each.notes) for each in plans]
+    )
+    console().print(plan_table(plans))
 
 
 def _print_horizons(folder: Path) -> None:
@@ -225,7 +250,9 @@ def _print_horizons(folder: Path) -> None:
     from numbench.reporting.terminal import horizon_table
     from numbench.runner.planning import size_notes
 
-    console().print(horizon_table(read_horizon_run(folder)))
+    measured = read_horizon_run(folder)
+    set_result(measured)
+    console().print(horizon_table(measured))
     if info := read_info(folder).horizon:
         print_lines(*size_notes(info.largest))
 

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
+from numbench.cli.json_output import set_result
 from numbench.cli.options import Out, option, print_lines, print_to_stderr
 from numbench.errors import BadInput, NumbenchError
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.")]
-ExportTarget = Literal["inspect", "lm-eval", "huggingface"]
+ExportTarget = Literal["inspect", "lm-eval", "huggingface", "baseline"]
 
 
 def export(
@@ -25,10 +26,11 @@ def export(
         ExportTarget,
         typer.Option(
             help="inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness "
-            "tasks. huggingface: a dataset as Hugging Face dataset."
+            "tasks. huggingface: a dataset as Hugging Face dataset. baseline: the scores of a run "
+            "as a file for numbench compare."
         ),
     ],
-    out: Out,
+    out: Annotated[Path, option("FOLDER|FILE", "Folder to write; of a baseline, the file.")],
 ) -> None:
     """Write runs or a dataset in the format of another tool.
 
@@ -37,20 +39,32 @@ def export(
       numbench export --to inspect --out logs results/RUN
       numbench export --to lm-eval --out tasks v1
       numbench export --to huggingface --out hub v1
+      numbench export --to baseline --out baseline.json results/RUN
 
     Writes to --out, and ends with the command that uses the result.
     """
     from numbench.dataset.store import open_dataset
     from numbench.jsonl import check_output_folder
 
+    if to in ("inspect", "baseline"):
+        if not source:
+            raise BadInput(f"--to {to} exports runs: name a run folder")
+        if missing := [each for each in source if not Path(each).exists()]:
+            raise BadInput(f"{missing[0]} is not a folder of runs, which --to {to} exports")
+    if to == "baseline":
+        from numbench.reporting.regression import write_baseline
+
+        assert source
+        if len(source) > 1:
+            raise BadInput("--to baseline exports one run")
+        write_baseline(Path(source[0]), out)
+        print(f"next: numbench compare {out} results/NEW")
+        return
     check_output_folder(out)
     if to == "inspect":
         from numbench.ecosystem.inspect_log import export_runs
 
-        if not source:
-            raise BadInput("--to inspect exports runs: name a run folder, or a folder of runs")
-        if missing := [each for each in source if not Path(each).exists()]:
-            raise BadInput(f"{missing[0]} is not a folder of runs, which --to inspect exports")
+        assert source
         print_lines(*export_runs(list(map(Path, source)), out))
         print(f"next: inspect view --log-dir {out}")
         return
@@ -134,12 +148,12 @@ def verify(
         return
     from numbench.verification import verify as verify_runs
 
-    results = verify_runs(runs, on_progress=print_to_stderr, require_complete=complete)
-    for result in results:
-        print_lines(f"{result.path}: {'valid' if result.is_valid else 'NOT VALID'}")
-        for severity, check, text in result.findings:
+    results = set_result(verify_runs(runs, on_progress=print_to_stderr, require_complete=complete))
+    for each in results:
+        print_lines(f"{each.path}: {'valid' if each.is_valid else 'NOT VALID'}")
+        for severity, check, text in each.findings:
             print_lines(f"  {severity:<8} {check:<12} {text}")
-    if invalid := sum(not result.is_valid for result in results):
+    if invalid := sum(not each.is_valid for each in results):
         verb = "is" if invalid == 1 else "are"
         raise NumbenchError(f"{invalid} of {_count(len(results), 'run')} {verb} not valid")
 

@@ -58,7 +58,7 @@ def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
     level, frozen = describe(spec).level, open_dataset(spec.dataset)
     generator_settings(frozen)
     tasks = select_tasks(frozen, spec.tasks)
-    name = f"{folder_name(spec, level, frozen.name)}_certificate"
+    name = f"{folder_name(spec, level, frozen.name)}_memory-test"
     folder = spec.folder or Path("results") / name
     items = [frozen.by_task[task][: spec.limit] for task in tasks]
     weights = shared_weights([{item.operands for item in of_task} for of_task in items])

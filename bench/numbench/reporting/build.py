@@ -29,6 +29,7 @@ from numbench.reporting.tables import (
     samples,
     scores,
     tools,
+    trend,
     variants,
 )
 from numbench.reporting.tables.model import BuiltTable, build_table
@@ -43,6 +44,7 @@ TABLES = (
     comparisons.COMPARISONS,
     comparisons.PRICE,
     tools.TABLE,
+    trend.TABLE,
     samples.TABLE,
     variants.TABLE,
     findings.TABLE,

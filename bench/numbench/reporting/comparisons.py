@@ -126,11 +126,13 @@ def compare_values(
     pairs: Sequence[tuple[int, int]] | None = None,
     one_sided: bool = False,
     metric: Metric = "score",
+    decisive: int = 1,
 ) -> Comparisons:
     """Compare runs and references; by default every two on the same dataset, the earlier first.
 
     pairs: the pairs to compare instead. metric: `score` is the headline metric.
     one_sided: whether to compute the one-sided bounds, which takes longer than all the rest.
+    decisive: how many tests decide together; the detectable difference depends on it.
     """
     wanted = list(combinations(range(len(runs)), 2) if pairs is None else pairs)
     groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, int]]] = defaultdict(list)
@@ -141,7 +143,7 @@ def compare_values(
                 groups[runs[left].dataset, common].append((left, right))
     differences: list[PairDifference] = []
     for (_, tasks), members in groups.items():
-        differences += _differences(runs, members, tasks, metric, one_sided)
+        differences += _differences(runs, members, tasks, metric, one_sided, decisive)
     position = {pair: number for number, pair in enumerate(wanted)}
     differences.sort(key=lambda d: position[d.left, d.right])
     return Comparisons(tuple(differences))
@@ -159,12 +161,13 @@ def _differences(
     tasks: Sequence[str],
     metric: Metric,
     one_sided: bool,
+    decisive: int,
 ) -> Iterator[PairDifference]:
     """Yield the differences of pairs that have the same tasks in common."""
     members = sorted({index for pair in pairs for index in pair})
     columns = [(members.index(left), members.index(right)) for left, right in pairs]
     strata = [_stratum([runs[index].tasks[task] for index in members], metric) for task in tasks]
-    comparison = compare(strata, columns, _MAXIMUM, one_sided)
+    comparison = compare(strata, columns, _MAXIMUM, one_sided, decisive)
     for number, (left, right) in enumerate(pairs):
         results = [of_task[number] for of_task in comparison.strata]
         means = [_means(stratum, columns[number]) for stratum in strata]

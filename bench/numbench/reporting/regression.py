@@ -2,45 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
+
+from numbench import jsonl
+from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
-from numbench.journal import find_runs, read_run
-from numbench.records import ProtocolName
+from numbench.journal import Run, find_runs, read_run
+from numbench.records import SCHEMA, ProtocolName, RunInfo, Schema
 from numbench.reporting.comparisons import (
     ALL,
     NOT_SIGNIFICANT,
     PairDifference,
     Verdict,
-    compare_runs,
+    compare_values,
     task_name,
 )
-from numbench.reporting.names import dataset_label
-from numbench.scoring import ScoredRun, score_dataset_run
+from numbench.reporting.names import variant_name
+from numbench.reporting.values import RunValues, run_values, task_values
+from numbench.run_identity import find_differences
+from numbench.scoring import ScoredRun, score_dataset_run, signature
 from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
 from numbench.scoring.horizon_outcomes import read_horizons
 from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
-from numbench.tasks.prompts import changed_prompts
-from numbench.transforms import NO_TRANSFORM
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_COMMON = 6
 """Common questions of a task; with fewer, no difference is significant."""
 
-_SETTINGS = ("temperature", "max_tokens", "structured", "few_shot", "params")
-"""Settings of a run whose differences are noted; others differ between models anyway."""
-
 
 class ComparedTask(NamedTuple):
-    """The new run compared with the old one on one task, or on the mean over tasks (`ALL`).
+    """The new run compared with the old one on one task, or on the mean over tasks (`all`).
 
     old, new: scores in percent, or h50 in the unit of the task. change: new − old in points, or
-    new / old; low, high: its 95% interval. p: after Holm's correction over the tasks. items: that
-    both runs answered, None for problem sizes. at_least: the one-sided 95% bound of a change in
-    points. texts: of old, new and the change.
+    new / old; low, high: its 95% interval. p: after Holm's correction over the tasks; that of the
+    mean is not corrected. items: that both runs answered, None for problem sizes. at_least: the
+    one-sided 95% bound of a change in points, with a margin. detectable: the smallest true drop in
+    points that the comparison finds with a probability of 80%. decides: whether the comparison
+    fails if this is worse. texts: of old, new and the change.
     """
 
     task: str
@@ -54,6 +60,31 @@ class ComparedTask(NamedTuple):
     texts: tuple[str, str, str]
     items: int | None = None
     at_least: float | None = None
+    detectable: float | None = None
+    decides: bool = True
+
+
+class ComparedRun(NamedTuple):
+    """Which run was compared.
+
+    server: its address, or the route of the model; empty for models in this process. created: when
+    the run began. signatures: task → signature.
+    """
+
+    path: Path
+    model: str
+    display: str
+    reasoning: str
+    variant: str
+    server: str
+    dataset: str
+    created: str
+    signatures: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Return `served (default), http://127.0.0.1:8000/v1, v1@3f9c2a, 2026-11-26T03:00`."""
+        parts = (self.variant, self.server, self.dataset, self.created[:16], str(self.path))
+        return ", ".join(filter(None, (f"{self.display} ({self.reasoning})", *parts)))
 
 
 class Regression(NamedTuple):
@@ -65,10 +96,61 @@ class Regression(NamedTuple):
     """
 
     measure: Literal["scores", "problem sizes"]
+    old: ComparedRun
+    new: ComparedRun
     tasks: tuple[ComparedTask, ...]
     notes: tuple[str, ...]
     failures: tuple[str, ...]
     margin: float | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the compared tasks as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.tasks)
+
+    @property
+    def summary(self) -> str:
+        """The result in one line, for a log."""
+        decisive = [task for task in self.tasks if task.decides]
+        parts = [f"{task_name(task.task)} {task.texts[0]} -> {task.texts[1]}" for task in decisive]
+        parts += [f"change {decisive[0].texts[2]}"] if len(decisive) == 1 else []
+        known = [task.detectable for task in decisive if task.detectable is not None]
+        parts += [f"detects a drop of {max(known):.1f}"] if known and self.margin is None else []
+        return f"{'FAIL' if self.failures else 'PASS'}: {', '.join(parts)}"
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of a run, to compare later runs with: a file of `numbench export --to baseline`.
+
+    path: of the run. scores: task → score in percent per question, in the order of the run's
+    questions; null without an answer.
+    """
+
+    path: str
+    info: RunInfo
+    dataset: str
+    protocol: ProtocolName
+    signatures: dict[str, str]
+    scores: dict[str, tuple[float | None, ...]]
+    schema: Schema = SCHEMA
+
+
+class _Items(NamedTuple):
+    """The ids of a task's items in a run, and of those that have an answer to any sample."""
+
+    asked: set[str]
+    answered: set[str]
+
+
+class _Side(NamedTuple):
+    """A run or a baseline, as far as a comparison needs it."""
+
+    run: ComparedRun
+    info: RunInfo
+    sha256: str
+    values: RunValues
+    items: dict[str, _Items]
 
 
 def compare(
@@ -77,20 +159,26 @@ def compare(
     protocol: ProtocolName = "exact",
     margin: float | None = None,
     partial: bool = False,
+    on: Sequence[str] | None = None,
 ) -> Regression:
-    """Compare run `new` with run `old`, task by task and by the mean over tasks.
+    """Compare run `new` with run `old`, which may be the file of a baseline.
 
-    A task fails if the new run is significantly worse. With `margin`, a task fails instead unless
+    The comparison fails if the mean over the common tasks is significantly worse, or with `on`, if
+    one of these tasks is, after Holm's correction over them. With `margin`, it fails instead unless
     a regression of more than `margin` points is excluded (one-sided test at the 5% level). Tasks
-    and answers that only the old run has also fail; with `partial` they are notes, unless no item
-    was answered by both. Measurements of problem sizes are compared by h50.
+    and answers that only the old run has also fail; with `partial` they are notes. Without enough
+    common answers to find any drop, it fails. Measurements of problem sizes are compared by h50,
+    over all tasks or those of `on`.
 
     Raises BadInput for runs that cannot be compared, and for a margin that is out of range.
     """
     # The comparison is also false for NaN.
     if margin is not None and not 0 < margin < 100:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
-    old, new = run_folder(old), run_folder(new)
+    new = run_folder(new)
+    if old.is_file():
+        return _compare_scores(old, new, protocol, margin, partial, on)
+    old = run_folder(old)
     runs = {"old": read_run(old), "new": read_run(new)}
     sizes = [run.info.horizon is not None for run in runs.values()]
     if all(sizes) and margin is not None:
@@ -101,9 +189,9 @@ def compare(
             f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
         )
     if all(sizes):
-        result = _compare_sizes(old, new, partial)
+        result = _compare_sizes(runs["old"], runs["new"], partial, on)
     else:
-        result = _compare_scores(old, new, protocol, margin, partial)
+        result = _compare_scores(old, new, protocol, margin, partial, on)
     served = [f"The {name} run: {w}." for name, run in runs.items() for w in run.served.warnings]
     return result._replace(notes=(*served, *result.notes))
 
@@ -121,16 +209,97 @@ def excludes(task: ComparedTask, margin: float) -> bool:
     return task.at_least is not None and task.at_least > -margin
 
 
-def _compare_scores(
-    old: Path, new: Path, protocol: ProtocolName, margin: float | None, partial: bool
-) -> Regression:
-    old_run, new_run = (score_dataset_run(path, protocol) for path in (old, new))
-    if old_run.dataset.manifest.sha256 != new_run.dataset.manifest.sha256:
-        raise BadInput(
-            f"{old} uses dataset {dataset_label(old_run)}, {new} uses dataset "
-            f"{dataset_label(new_run)}: only runs on the same dataset can be compared"
+def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> None:
+    """Write the scores of a run to a file that `compare` takes in place of the run."""
+    scored = score_dataset_run(run_folder(run), protocol)
+    side = _side(scored)
+    scores: dict[str, tuple[float | None, ...]] = {}
+    for task, values in side.values.tasks.items():
+        items = scored.dataset.by_task[task]
+        known = dict(zip(values.index.tolist(), values.score.tolist(), strict=True))
+        included = set(side.items[task].asked)
+        scores[task] = tuple(known.get(i) for i, item in enumerate(items) if item.id in included)
+    # The path of the dataset is one of this machine.
+    reference = msgspec.structs.replace(scored.info.dataset, path=scored.info.dataset.name)
+    info = msgspec.structs.replace(scored.info, dataset=reference)
+    baseline = Baseline(
+        path=scored.path.name, info=info, dataset=side.run.dataset, protocol=protocol,
+        signatures=dict(side.run.signatures), scores=scores,
+    )  # fmt: skip
+    jsonl.write_atomically(file, msgspec.json.encode(baseline) + b"\n")
+
+
+def _read_baseline(file: Path, protocol: ProtocolName, dataset: Dataset) -> _Side:
+    baseline = jsonl.read_json(file, Baseline)
+    info, sha256 = baseline.info, baseline.info.dataset.sha256
+    if baseline.protocol != protocol:
+        raise BadInput(f"{file} has scores of the protocol {baseline.protocol}, not {protocol}")
+    run = _compared_run(file, info, baseline.dataset, baseline.signatures)
+    if sha256 != dataset.manifest.sha256:
+        return _Side(run, info, sha256, RunValues(sha256, {}), {})
+    values, items = {}, {}
+    for task, scores in baseline.scores.items():
+        asked = [item.id for item in info.select_items(dataset.by_task.get(task, []))]
+        if len(asked) != len(scores):
+            raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
+        known = {
+            item_id: score
+            for item_id, score in zip(asked, scores, strict=True)
+            if score is not None
+        }
+        values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
+        items[task] = _Items(set(asked), set(known))
+    return _Side(run, info, sha256, RunValues(sha256, values), items)
+
+
+def _side(run: ScoredRun) -> _Side:
+    items = {
+        task: _Items(
+            {row.item.id for row in rows}, {row.item.id for row in rows if row.is_answered}
         )
-    old_items, new_items = _items(old_run), _items(new_run)
+        for task, rows in run.rows.items()
+    }
+    sha256 = run.dataset.manifest.sha256
+    signatures = {task: signature(run, task) for task in run.rows}
+    known = _compared_run(run.path, run.info, f"{run.dataset.name}@{sha256[:6]}", signatures)
+    return _Side(known, run.info, sha256, run_values(run), items)
+
+
+def _compared_run(
+    path: Path, info: RunInfo, dataset: str, signatures: Mapping[str, str]
+) -> ComparedRun:
+    server = str(info.settings.get("base_url") or info.settings.get("route") or "")
+    return ComparedRun(
+        path, info.model, info.display, info.reasoning, variant_name(info), server, dataset,
+        info.created, signatures,
+    )  # fmt: skip
+
+
+def _compare_scores(
+    old: Path,
+    new: Path,
+    protocol: ProtocolName,
+    margin: float | None,
+    partial: bool,
+    on: Sequence[str] | None,
+) -> Regression:
+    new_run = score_dataset_run(new, protocol)
+    after = _side(new_run)
+    if old.is_file():
+        before = _read_baseline(old, protocol, new_run.dataset)
+    else:
+        before = _side(score_dataset_run(old, protocol))
+    if before.sha256 != after.sha256:
+        raise BadInput(
+            f"{old} uses dataset {before.run.dataset}, {new} uses dataset {after.run.dataset}: "
+            "only runs on the same dataset can be compared"
+        )
+    for task in on or ():
+        if missing := [side.run.path for side in (before, after) if task not in side.items]:
+            raise BadInput(f"--on {task}: {missing[0]} has no such task")
+    old_items, new_items = before.items, after.items
+    if on:
+        old_items, new_items = ({t: known[t] for t in on} for known in (old_items, new_items))
     both = [task for task in old_items if task in new_items]
     if not both:
         raise BadInput(f"{old} and {new} have no task in common")
@@ -142,61 +311,59 @@ def _compare_scores(
             f"{old} and {new} have at most {common} common questions per task: a "
             f"comparison needs {MIN_COMMON} (--partial compares them anyway)"
         )
-    comparisons = compare_runs([new_run, old_run], one_sided=margin is not None)
-    differences = comparisons.differences
-    tasks = tuple(map(_compared_task, differences))
-    failures = list(_worse(tasks) if margin is None else _not_excluded(tasks, margin))
+    chosen = [
+        RunValues(side.sha256, {task: side.values.tasks[task] for task in both})
+        for side in (after, before)
+    ]
+    known = compare_values(chosen, one_sided=margin is not None, decisive=len(on or [ALL]))
+    tasks = _decisive_first(known.differences, on)
+    decisive = [task for task in tasks if task.decides]
+    failures = list(_worse(decisive) if margin is None else _not_excluded(decisive, margin))
+    few = [task_name(task.task) for task in decisive if task.detectable is None]
+    if margin is None and (few or not decisive):
+        failures.append(f"too few common answers to find any drop: {', '.join(few) or 'none'}")
     gaps = list(_gaps(old_items, new_run))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
         gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
-    notes = [*_detectable(differences, margin), *_notes(old_run, new_run, old_items, new_items)]
+    notes = [
+        *_differences(before.info, after.info),
+        *_detectable(decisive, margin),
+        *_notes(old_items, new_items, tasks),
+    ]
     # Without any common answer, there is nothing to compare.
     has_common = any(old_items[task].answered & new_items[task].answered for task in both)
-    return _regression("scores", tasks, notes, failures, gaps, partial and has_common, margin)
+    runs = before.run, after.run
+    result = Regression("scores", *runs, tasks, tuple(notes), tuple(failures), margin)
+    return _with_gaps(result, gaps, partial and has_common)
 
 
-def _regression(
-    measure: Literal["scores", "problem sizes"],
-    tasks: tuple[ComparedTask, ...],
-    notes: Sequence[str],
-    failures: Sequence[str],
-    gaps: Sequence[str],
-    partial: bool,
-    margin: float | None = None,
-) -> Regression:
-    """Return a comparison in which gaps, what only the old run has, are notes or failures."""
-    if partial:
-        notes = [*notes, *(f"Partial: {gap}." for gap in gaps)]
-    elif gaps:
-        way_out = "--partial compares what both runs answered"
-        failures = [*failures, *gaps[:-1], f"{gaps[-1]}; {way_out}"]
-    return Regression(measure, tasks, tuple(notes), tuple(failures), margin)
+def _decisive_first(
+    differences: Sequence[PairDifference], on: Sequence[str] | None
+) -> tuple[ComparedTask, ...]:
+    """Return the results that decide, then the others, with Holm's correction over the tasks."""
+    overall = [one._replace(p_adjusted=one.p) for one in differences if one.task == ALL]
+    tasks = [one for one in differences if one.task != ALL]
+    p_values = holm([one.p for one in tasks])
+    tasks = [one._replace(p_adjusted=p) for one, p in zip(tasks, p_values, strict=True)]
+    # A single task is its own mean.
+    if on or not overall:
+        return tuple(_compared_task(one, True) for one in tasks)
+    of_tasks = (_compared_task(one, False) for one in tasks)
+    return (_compared_task(overall[0], True), *of_tasks)
 
 
-class _Items(NamedTuple):
-    """The ids of a task's items in a run, and of those that have an answer to any sample."""
-
-    asked: set[str]
-    answered: set[str]
-
-
-def _items(run: ScoredRun) -> dict[str, _Items]:
-    return {
-        task: _Items(
-            {row.item.id for row in rows}, {row.item.id for row in rows if row.is_answered}
-        )
-        for task, rows in run.rows.items()
-    }
-
-
-def _compared_task(one: PairDifference) -> ComparedTask:
-    new, old = one.means
-    change = f"{one.difference:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
-    return ComparedTask(
-        one.task, old, new, one.difference, one.low, one.high, one.p_adjusted, one.verdict,
-        (f"{old:.1f}", f"{new:.1f}", change), one.items, one.at_least,
-    )  # fmt: skip
+def _differences(old: RunInfo, new: RunInfo) -> Iterator[str]:
+    """Yield in what shapes an answer the runs differ."""
+    by_task: dict[str, list[str]] = {}
+    for field, before, after in find_differences(old, new, ("samples",)):
+        what, is_of_task, task = field.removeprefix("settings.").partition(" for ")
+        if is_of_task:
+            by_task.setdefault(what, []).append(task)
+        else:
+            yield f"The runs differ in {what}: {before} (old), {after} (new)."
+    for what, tasks in by_task.items():
+        yield f"The runs differ in {what} for {', '.join(tasks)}."
 
 
 def _worse(tasks: Sequence[ComparedTask]) -> Iterator[str]:
@@ -217,34 +384,42 @@ def _not_excluded(tasks: Sequence[ComparedTask], margin: float) -> Iterator[str]
         )
 
 
-def _detectable(differences: Sequence[PairDifference], margin: float | None) -> Iterator[str]:
-    """Describe which differences, or which margin, these items can show."""
+def _with_gaps(result: Regression, gaps: Sequence[str], partial: bool) -> Regression:
+    """Return a comparison in which gaps, what only the old run has, are notes or failures."""
+    if partial or not gaps:
+        notes = (f"Partial: {gap}." for gap in gaps)
+        return result._replace(notes=(*result.notes, *notes))
+    last = f"{gaps[-1]}; --partial compares what both runs answered"
+    return result._replace(failures=(*result.failures, *gaps[:-1], last))
+
+
+def _compared_task(one: PairDifference, decides: bool) -> ComparedTask:
+    new, old = one.means
+    change = f"{one.difference:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
+    return ComparedTask(
+        one.task, old, new, one.difference, one.low, one.high, one.p_adjusted, one.verdict,
+        (f"{old:.1f}", f"{new:.1f}", change), one.items, one.at_least,
+        one.detectable if decides else None, decides,
+    )  # fmt: skip
+
+
+def _detectable(tasks: Sequence[ComparedTask], margin: float | None) -> Iterator[str]:
+    """Describe which drop, or which margin, the questions can show."""
     if margin is not None:
-        if worst := min(differences, key=lambda one: one.at_least, default=None):
+        bounds = [(task.at_least, task.task) for task in tasks if task.at_least is not None]
+        if bounds:
+            least, worst = min(bounds)
             yield (
-                f"Largest regression that is not excluded: {max(0.0, -worst.at_least):.1f} points "
-                f"({task_name(worst.task)}). A larger --margin passes."
+                f"Largest regression that is not excluded: {max(0.0, -least):.1f} points "
+                f"({task_name(worst)}). A larger --margin passes."
             )
         return
-    known = [
-        (one.detectable, task_name(one.task)) for one in differences if one.detectable is not None
-    ]
-    if known:
-        (least, least_task), (most, most_task) = min(known), max(known)
-        yield (
-            "Minimum detectable difference (80% power, before Holm's correction): "
-            f"{_range(f'{least:.1f} ({least_task})', f'{most:.1f} ({most_task})')} points."
-        )
-    few = [one.task for one in differences if one.task != ALL and one.detectable is None]
-    if few:
-        yield f"Too few items to detect any difference: {', '.join(map(task_name, few))}."
+    if known := [(task.detectable, task.task) for task in tasks if task.detectable is not None]:
+        listed = ", ".join(f"{drop:.1f} points ({task_name(task)})" for drop, task in known)
+        yield f"Smallest true drop that fails this comparison with a probability of 80%: {listed}."
 
 
-def _range(least: str, most: str) -> str:
-    return least if least == most else f"from {least} to {most}"
-
-
-def _gaps(old: dict[str, _Items], new_run: ScoredRun) -> Iterator[str]:
+def _gaps(old: Mapping[str, _Items], new_run: ScoredRun) -> Iterator[str]:
     """Yield which tasks and answers only the old run has."""
     if missing := [task_name(task) for task in old if task not in new_run.rows]:
         what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
@@ -263,9 +438,14 @@ def _gaps(old: dict[str, _Items], new_run: ScoredRun) -> Iterator[str]:
 
 
 def _notes(
-    old_run: ScoredRun, new_run: ScoredRun, old: dict[str, _Items], new: dict[str, _Items]
+    old: Mapping[str, _Items], new: Mapping[str, _Items], tasks: Sequence[ComparedTask]
 ) -> Iterator[str]:
-    """Yield in what the runs differ, beside their answers."""
+    """Yield what was not compared, and which tasks are worse that do not decide."""
+    if worse := [task.task for task in tasks if task.verdict == "worse" and not task.decides]:
+        yield (
+            f"Significantly worse, though it does not decide: {', '.join(map(task_name, worse))} "
+            f"(--on {','.join(worse)} lets it)."
+        )
     yield from _only_in("old", [task for task in old if task not in new])
     yield from _only_in("new", [task for task in new if task not in old])
     pairs = [
@@ -280,19 +460,6 @@ def _notes(
             yield f"Items per task: {first} (old), {second} (new); {what}."
     if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
         yield f"Items answered by only one run: {once}."
-    old_info, new_info = old_run.info, new_run.info
-    for what, before, after in (
-        ("Samples per item", old_info.samples, new_info.samples),
-        ("Transformations", old_info.transform or NO_TRANSFORM, new_info.transform or NO_TRANSFORM),
-    ):
-        if before != after:
-            yield f"{what} differ: {before} (old), {after} (new)."
-    for name in _SETTINGS:
-        one, two = (info.settings.get(name) for info in (old_info, new_info))
-        if one != two:
-            yield f"Settings differ: {name} {one} (old), {two} (new)."
-    if changed_prompts(old_info.prompt, new_info.prompt):
-        yield f"Prompts differ: {old_info.prompt.name} (old), {new_info.prompt.name} (new)."
 
 
 def _only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
@@ -300,9 +467,14 @@ def _only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
         yield f"Only the {name} run includes {', '.join(map(task_name, tasks))}: not compared."
 
 
-def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
+def _compare_sizes(
+    old_run: Run, new_run: Run, partial: bool, on: Sequence[str] | None
+) -> Regression:
     """Compare two measurements of problem sizes by h50; see `compare`."""
+    old, new = old_run.path, new_run.path
     before, after = read_horizons(old), read_horizons(new)
+    if on:
+        before, after = ({t: known[t] for t in known if t in on} for known in (before, after))
     common = [task for task in before if task in after]
     if not common:
         raise BadInput(f"{old} and {new} have no task in common")
@@ -324,7 +496,11 @@ def _compare_sizes(old: Path, new: Path, partial: bool) -> Regression:
     notes += _only_in("new", [task for task in after if task not in before])
     missing = ", ".join(task_name(task) for task in before if task not in after)
     gaps = [f"{missing} missing from the new run"] if missing else []
-    return _regression("problem sizes", tasks, notes, list(_worse(tasks)), gaps, partial)
+    first, second = (_compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
+    notes = [*_differences(old_run.info, new_run.info), *notes]
+    failures = tuple(_worse(tasks))
+    result = Regression("problem sizes", first, second, tasks, tuple(notes), failures)
+    return _with_gaps(result, gaps, partial)
 
 
 def _compared_size(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numbench import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
-from numbench.scoring import ScoredItem, ScoredRun, signature
+from numbench.scoring import ScoredItem, ScoredRun, headline_percent, signature
 from numbench.scoring.scored_run import token_counts
 from numbench.scoring.tool_mentions import find_tool_mentions
 
@@ -82,6 +82,12 @@ def _mentions_tool(row: ScoredItem) -> bool | None:
     return None if response is None else bool(find_tool_mentions(response.reasoning_text))
 
 
+def _score(row: ScoredItem) -> float | None:
+    """Return the score as in the means, 0 to 100; None for what does not count."""
+    counts = row.is_answered or row.score.protocol == "paper"
+    return headline_percent(row.item.task, row.score) if counts else None
+
+
 def _usage(name: str) -> Callable[[ScoredItem], object]:
     return lambda row: row.response and getattr(row.response.usage, name)
 
@@ -100,6 +106,7 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ScoredItem], object] | None]
     "text": (pa.string(), lambda row: row.response and row.response.text),
     "status": (pa.string(), lambda row: row.score.status),
     "rule": (pa.string(), lambda row: row.score.rule),
+    "score": (pa.float64(), _score),
     "exact_match": (pa.bool_(), lambda row: row.score.exact_match),
     "log_smape": (pa.float64(), lambda row: row.score.log_smape),
     "error_kind": (pa.string(), lambda row: row.score.error_kind),

@@ -10,7 +10,7 @@ from typing import Literal
 from numbench.conversations import Conversations
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import iter_responses, lost_requests, read_jobs
+from numbench.journal import iter_responses, lost_requests, read_jobs, resumed_info
 from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
@@ -79,7 +79,8 @@ def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> Run
     again without `--batch`, or if the costs so far, or those of a batch job, whose requests are
     sent all at once, rule out a cost limit.
     """
-    folder, state = resolved.folder, RunState(served=served_models(resolved.info, ()))
+    folder = resolved.folder
+    state = RunState(served=served_models(resumed_info(folder, resolved.info), ()))
     state.costs = RunCosts(*estimated_costs(resolved))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
     if not resolved.spec.batch and any(job.is_active for job in jobs):

@@ -88,15 +88,19 @@ def compare(
     pairs: Sequence[tuple[int, int]],
     maximum: float = 100.0,
     one_sided: bool = False,
+    tests: int = 1,
 ) -> Comparison:
     """Subtract the second model's scores from the first's, for each pair of columns of `scores`.
 
     An item counts for a pair if it counts for both models. Scores are in [0, maximum]. one_sided:
-    whether to compute the one-sided bounds, which takes longer than all the rest.
+    whether to compute the one-sided bounds, which takes longer than all the rest. tests: see
+    `detectable_difference`.
     """
     differences = [subtract(stratum, pairs, maximum) for stratum in scores]
-    of_strata = [compare_means([stratum], maximum, one_sided) for stratum in differences]
-    overall = of_strata[0] if len(scores) == 1 else compare_means(differences, maximum, one_sided)
+    of_strata = [compare_means([stratum], maximum, one_sided, tests) for stratum in differences]
+    if len(scores) == 1:
+        return Comparison(of_strata, of_strata[0])
+    overall = compare_means(differences, maximum, one_sided, tests)
     return Comparison(of_strata, overall)
 
 
@@ -109,14 +113,15 @@ def subtract(scores: Stratum, pairs: Sequence[tuple[int, int]], maximum: float =
 
 
 def compare_means(
-    strata: Sequence[Stratum], maximum: float = 100.0, one_sided: bool = False
+    strata: Sequence[Stratum], maximum: float = 100.0, one_sided: bool = False, tests: int = 1
 ) -> list[Difference | None]:
     """Return the differences of the mean of the strata's means, per column of differences."""
     n = np.sum([stratum.n for stratum in strata], axis=0)
     intervals = difference_intervals(strata, maximum)
     weights = [1 / np.maximum(stratum.n, 1) for stratum in strata]
     p_values = sign_flip_test(strata, weights if len(strata) > 1 else None)
-    detectable = detectable_difference(*difference_variances(strata, maximum), n)
+    variances = difference_variances(strata, maximum)
+    detectable = detectable_difference(*variances, n, maximum, tests)
     columns: list[Column] = [*intervals, p_values, detectable]
     columns += one_sided_bounds(strata, maximum) if one_sided else ()
     rows = zip(n.tolist(), *(column.tolist() for column in columns), strict=True)

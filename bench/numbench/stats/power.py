@@ -1,32 +1,50 @@
-"""The difference that a comparison detects with a power of 80%: 1.96 + 0.84 standard errors."""
+"""The true difference that a comparison detects with a power of 80%."""
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 import numpy as np
 from scipy import special
 
 from numbench.stats.design import Column, Counts
-from numbench.stats.intervals import CONFIDENCE_LEVEL, Z_TWO_SIDED
+from numbench.stats.intervals import ALPHA, CONFIDENCE_LEVEL, Z_TWO_SIDED
 
 POWER = 0.80
 Z_POWER = NormalDist().inv_cdf(POWER)
 Z_ONE_SIDED = NormalDist().inv_cdf(CONFIDENCE_LEVEL)
 
-MIN_DIFFERING = 6
-"""The least number of items that have to differ, all in one direction, for p ≤ 5%: 2 / 2⁶."""
+_ITERATIONS = 50
 
 
-def detectable_difference(variance: Column, pseudo: Column, size: Column, items: Counts) -> Column:
+def detectable_difference(
+    variance: Column,
+    pseudo: Column,
+    size: Column,
+    items: Counts,
+    maximum: float = 100.0,
+    tests: int = 1,
+) -> Column:
     """Return the true mean difference of which 80% of samples give a verdict; NaN if none does.
 
-    variance, pseudo, size: see `DifferenceVariances`. At least six items have to differ, all in one
-    direction if there are only six.
+    variance, pseudo, size: see `DifferenceVariances`. The true difference is a share of answers
+    that lose `maximum` in place of the difference that their items show, so it increases the
+    variance itself. tests: how
+    many tests Holm's correction is over; only one of them has a difference. So many items have to
+    differ, all in one direction, that p can be low enough: six for a single test.
     """
-    with np.errstate(invalid="ignore"):
-        # If this share of the items differs, six of them do with a probability of 80%.
-        share = special.betaincinv(MIN_DIFFERING, items - MIN_DIFFERING + 1, POWER)
-        error = Z_TWO_SIDED * np.sqrt(variance + pseudo) + Z_POWER * np.sqrt(variance)
-        detectable = np.maximum(error, share * size)
-    return np.asarray(np.where(items >= MIN_DIFFERING, detectable, np.nan))
+    z_test = NormalDist().inv_cdf(1 - ALPHA / (2 * tests))
+    fewest = math.ceil(math.log2(2 * tests / ALPHA))
+    difference = np.zeros_like(variance)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # If this share of the items differs, enough of them do with a probability of 80%.
+        share = special.betaincinv(fewest, items - fewest + 1, POWER)
+        for _ in range(_ITERATIONS):
+            lost = np.minimum(difference / maximum, 1.0)
+            square = variance * (1 - lost) + lost * (1 - lost) * maximum**2 / items
+            error = np.sqrt(square)
+            bound = Z_TWO_SIDED * np.sqrt(square + pseudo)
+            difference = np.maximum(z_test * error, bound) + Z_POWER * error
+        detectable = np.maximum(difference, share * size)
+    return np.asarray(np.where(items >= fewest, detectable, np.nan))

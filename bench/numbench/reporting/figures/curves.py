@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
 from numbench.plot_style import GREY, PALETTE
@@ -33,6 +35,7 @@ from numbench.reporting.figures.model import (
     run_styles,
 )
 from numbench.reporting.tables.model import Row, table_rows
+from numbench.reporting.tables.trend import TABLE as TREND
 from numbench.reporting.tables.variants import TABLE as VARIANTS
 from numbench.reporting.values import TaskValues
 from numbench.stats.design import Column
@@ -135,7 +138,38 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
     return figure
 
 
+def _trend(data: ReportData) -> Drawn:
+    series: dict[tuple[object, ...], list[Row]] = {}
+    for row in table_rows(TREND, data):
+        series.setdefault((row.group, row.cells["series"]), []).append(row)
+    if not series:
+        return "no runs differ only in their date"
+    figure, styles = facets(2, across=2), run_styles(data, data.configurations)
+    for axes, field, title in zip(
+        figure.axes, ("score", "tokens"), ("score in percent", "tokens per answer"), strict=True
+    ):
+        for rows in series.values():
+            known = [row for row in rows if isinstance(row.cells[field], Estimate)]
+            dates = date2num([datetime.fromisoformat(str(row.cells["date"])) for row in known])  # type: ignore[no-untyped-call]
+            values = [value for row in known if isinstance(value := row.cells[field], Estimate)]
+            first = data.runs[rows[0].run or 0]
+            label = legend_label(f"{first.model} ({first.level})")
+            lines(axes, dates.tolist(), values, styles[rows[0].run or 0], label)
+        axes.xaxis.set_major_locator(locator := AutoDateLocator(minticks=2, maxticks=8))  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+        axes.set_title(title)
+        axes.grid(True)
+    legend(figure)
+    return figure
+
+
 FIGURES = (
+    FigureSpec(
+        "trend",
+        "Does the model change? Mean score and tokens of runs that differ only in their date, with "
+        "95% intervals.",
+        _trend,
+    ),
     FigureSpec(
         "difficulty",
         "Which questions are hard? Score against difficulty δ, in up to eight bins of about equal "

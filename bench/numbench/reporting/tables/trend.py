@@ -1,0 +1,61 @@
+"""Runs that differ only in their date: score, tokens and dollars over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numbench.reporting.data import ReportData
+from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, Table
+from numbench.run_identity import find_difference
+
+
+def _repeated_runs(data: ReportData) -> Iterator[list[int]]:
+    """Yield the indices of runs that differ in nothing but their date, in order of time."""
+    series: list[list[int]] = []
+    more = ("tasks", "limit", "samples", "shard")
+    infos = [run.scored.info for run in data.runs if run.scored]
+    for index in sorted(range(len(infos)), key=lambda index: infos[index].created):
+        for members in series:
+            if find_difference(infos[members[0]], infos[index], more) is None:
+                members.append(index)
+                break
+        else:
+            series.append([index])
+    yield from (each for each in series if len({infos[index].created for index in each}) > 1)
+
+
+def _rows(data: ReportData) -> Iterator[Row]:
+    for number, members in enumerate(_repeated_runs(data), 1):
+        for index in members:
+            run = data.runs[index]
+            assert run.scored
+            cells: dict[str, Cell] = {
+                "model": run.name,
+                "level": run.level,
+                "series": number,
+                "date": run.scored.info.created[:16].replace("T", " "),
+                "questions": sum(len(values.score) for values in run.values.tasks.values()),
+                "score": data.estimate(run),
+                "tokens": data.estimate(run, "generated_tokens"),
+                "cost": data.cost(run),
+            }
+            yield Row(cells, data.group_of(run).heading, run=index, member=index)
+
+
+TABLE = Table(
+    "trend",
+    "Trend",
+    "Runs that differ only in their date: mean score over the tasks, generated tokens per answer, "
+    "and US dollars per 1,000 questions, each with its 95% interval. Whether a later run is worse: "
+    "Comparisons, or numbench compare.",
+    (
+        *NAME_COLUMNS,
+        Column("series", "Series", "count"),
+        Column("date", "Date (UTC)"),
+        Column("questions", "Questions", "count"),
+        Column("score", "All", ".1f"),
+        Column("tokens", "Tokens", ",.0f", lowest_first=True),
+        Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
+    ),
+    _rows,
+)
