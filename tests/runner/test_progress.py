@@ -37,12 +37,17 @@ def answer(text: str = "x", generated: int | None = None, cost: float | None = N
     return Response(item_id="x", text=text, usage=Usage(generated=generated), cost=cost)
 
 
+def count(stats: RunStats, item: Item, response: Response) -> None:
+    """Count a response without earlier turns."""
+    stats.count(item, response, response)
+
+
 def test_tasks_are_counted_separately_and_summed_in_overall() -> None:
     items = [*addition(3), make_item("minmax", "minimum", ("1", "2"), {})]
     stats = RunStats(items, judge=lambda item, completion: completion.text == "right")
-    stats.count(items[0], answer("right", generated=10, cost=0.25))
-    stats.count(items[1], answer("wrong", generated=20, cost=0.5))
-    stats.count(items[3], answer("right", generated=60, cost=1.0))
+    count(stats, items[0], answer("right", generated=10, cost=0.25))
+    count(stats, items[1], answer("wrong", generated=20, cost=0.5))
+    count(stats, items[3], answer("right", generated=60, cost=1.0))
     now = stats.progress()
     add, minmax = now.tasks
     assert (add.task, add.done, add.total, add.accuracy) == ("addition", 2, 3, 0.5)
@@ -55,10 +60,10 @@ def test_tasks_are_counted_separately_and_summed_in_overall() -> None:
 def test_unreported_values_are_none_and_not_zero() -> None:
     items = addition(3)
     stats = RunStats(items)
-    stats.count(items[0], answer())
+    count(stats, items[0], answer())
     whole = stats.progress().overall
     assert (whole.accuracy, whole.tokens_per_answer, whole.cost) == (None, None, None)
-    stats.count(items[1], answer(generated=8, cost=0.5))
+    count(stats, items[1], answer(generated=8, cost=0.5))
     whole = stats.progress().overall
     # The mean is over the answers that report tokens; the cost is known to be incomplete.
     assert (whole.tokens_per_answer, whole.cost, whole.unknown_costs) == (8.0, 0.5, 1)
@@ -67,8 +72,8 @@ def test_unreported_values_are_none_and_not_zero() -> None:
 def test_a_failed_request_is_done_but_not_scored_and_has_no_tokens() -> None:
     items = addition(2)
     stats = RunStats(items, judge=lambda item, completion: None if completion.error else True)
-    stats.count(items[0], FAILED)
-    stats.count(items[1], answer(generated=4, cost=1.0))
+    count(stats, items[0], FAILED)
+    count(stats, items[1], answer(generated=4, cost=1.0))
     whole = stats.progress().overall
     assert (whole.done, whole.errors, whole.scored, whole.accuracy) == (2, 1, 1, 1.0)
     assert (whole.tokens_per_answer, whole.cost, whole.unknown_costs) == (4.0, 1.0, 0)
@@ -82,7 +87,7 @@ def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
         stats.add(judged(item, answer(), None))
         stats.previously_done += 1
     clock.now += 5
-    stats.count(items[20], answer())
+    count(stats, items[20], answer())
     now = stats.progress()
     assert (now.done, now.previously_done, now.seconds) == (21, 20, 5.0)
     assert now.rate == pytest.approx(0.2)
