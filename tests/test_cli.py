@@ -145,7 +145,7 @@ LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
         ("run BASELINE --limit two", "--limit 'two': give a whole number"),
         ("run BASELINE --temperature warm", "--temperature 'warm': give a number"),
         ("run BASELINE --few-shot 99", "omit --few-shot"),
-        ("run BASELINE --batch", "leave out --batch"),
+        ("run BASELINE --batch", "omit --batch"),
         ("run LOCAL --few-shot 99", "--few-shot 99: give 0 to 64"),
         ("run LOCAL --timeout soon", "'soon' is not a time"),
         ("run LOCAL --api soap", "--api"),

@@ -44,7 +44,7 @@ JOBS = "jobs.jsonl"
 REQUESTS = "requests.jsonl"
 ROUNDS = "rounds.jsonl"
 SENT = ".sent-requests.jsonl"
-"""The requests that the current call has sent, for what a killed process leaves in flight."""
+"""Log of sent requests, so that a killed process leaves a record of those in flight."""
 LOCK = ".lock"
 
 T = TypeVar("T")

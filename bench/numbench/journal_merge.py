@@ -46,7 +46,7 @@ def merge_runs(
 ) -> MergedRun:
     """Write a run to `out` with the responses and batch jobs of the runs in `folders`.
 
-    The runs stay as they are, and `out` is no run before it is complete. Raises BadInput if
+    The runs stay as they are, and `out` becomes a run only when it is complete. Raises BadInput if
     the runs differ in something that shapes an answer, if two of them have a response to the same
     request, if one is being written or waits for a batch job, or if `out` has responses.
     on_message: called with each run that is read.
@@ -77,7 +77,7 @@ def merge_runs(
             if content:
                 jsonl.write_atomically(out / name, content)
         jsonl.write_atomically(out / RESPONSES, lines)
-        # Without it the folder is no run.
+        # Without it the folder is not a run.
         jsonl.write_json(out / INFO, info)
     expected = {
         request_id(item.id, sample)

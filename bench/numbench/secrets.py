@@ -165,7 +165,7 @@ def load_env_file() -> None:
 
 
 def check_api_key(variable: str, key: str) -> None:
-    """Raise BadInput if the key has a character that no header can carry.
+    """Raise BadInput if the key contains a character that is not allowed in HTTP headers.
 
     The message names the variable and does not contain the key.
     """

@@ -21,7 +21,7 @@ EARLIER_SERVERS = "earlier_base_urls"
 _MAX_NAMES, _MAX_NAME_LENGTH = 5, 80
 
 _WITHOUT_REASONING = ("default", "none", "minimal")
-"""The reasoning levels at which an answer without reasoning is no surprise."""
+"""The reasoning levels at which an answer without reasoning is expected."""
 
 _DATE = re.compile(r"[-@.](20\d\d-?[01]\d-?[0-3]\d)$")
 _VERSION = re.compile(r"[-.]\d{3,4}$")
@@ -57,7 +57,7 @@ def _words(name: str) -> tuple[list[str], list[str]]:
 class ServedModels:
     """Counts the answers of a run by the model, provider and system fingerprint that they name.
 
-    asked: the name or route of the model that the run asks; None if that is no server's. effects:
+    asked: the name or route of the model that the run asks; None without a server. effects:
     what the answers say about the run's settings. addresses: those of its server, if it moved
     during the run.
     """

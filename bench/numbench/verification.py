@@ -151,7 +151,10 @@ def _dataset(scored: ScoredRun) -> Results:
         manifest = dataset.path / MANIFEST
         yield "error", f"{manifest}: sha256 is not the hash of its files; restore it"
     else:
-        yield "warning", f"{label} is not a released dataset; its questions are its own"
+        yield (
+            "warning",
+            f"{label} is not a released dataset, so its questions cannot be compared with it",
+        )
 
 
 def _labels(scored: ScoredRun) -> Results:

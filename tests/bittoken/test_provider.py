@@ -148,7 +148,7 @@ def test_options_without_effect_are_rejected(folder: Path) -> None:
         open_model(name, "high")
     with pytest.raises(BadInput, match="omit --base-url"):
         run(RunSpec(name, base_url="http://127.0.0.1:1/v1"))
-    with pytest.raises(BadInput, match="leave out --batch"):
+    with pytest.raises(BadInput, match="omit --batch"):
         open_batch(name)
     with pytest.raises(BadInput, match="few-shot"):
         run(RunSpec(name, few_shot=2))

@@ -507,7 +507,7 @@ def test_a_batch_that_is_impossible_is_rejected(monkeypatch: pytest.MonkeyPatch)
     cases: list[tuple[tuple[Any, ...], str]] = [
         (("kimi-k2-0905",), no_batch),
         (("litellm/openai/x",), no_batch),
-        (("baseline/float64",), "leave out --batch"),
+        (("baseline/float64",), "omit --batch"),
         (("gemini-2.5-pro", "minimal", Server(api="responses")), "gemini has chat only"),
         (("gpt-5", "low", Server("nowhere")), "--base-url"),
     ]

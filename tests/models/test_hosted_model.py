@@ -62,10 +62,10 @@ def test_a_provider_without_the_responses_api_is_rejected() -> None:
     for name in ("gpt-oss-120b", "gemini-2.5-pro", "litellm/openai/gpt-5"):
         for function in (open_model, describe_model):
             level = None if name.startswith("litellm") else "maximal"
-            with pytest.raises(BadInput, match="has chat only: leave out --api"):
+            with pytest.raises(BadInput, match="has chat only: omit --api"):
                 function(name, level, Server(api="responses"))
     unknown: Any = "completions"
-    with pytest.raises(BadInput, match="openai has chat or responses only: leave out --api"):
+    with pytest.raises(BadInput, match="openai has chat or responses only: omit --api"):
         open_model("gpt-5", "low", Server(None, unknown))
 
 

@@ -121,7 +121,7 @@ def test_a_minimal_plugin_in_this_process_answers(install: Callable[..., None]) 
     assert (description.route, description.identity) == (None, {})
     assert missing_key(description) == ""
     assert description.provider.takes_prompts
-    with pytest.raises(BadInput, match="leave out --batch"):
+    with pytest.raises(BadInput, match="omit --batch"):
         open_batch("echo/x")
     with pytest.raises(BadInput, match="no reasoning level 'high'; possible: default"):
         open_model("echo/x", "high")
@@ -202,7 +202,7 @@ def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
 def test_a_plugin_without_levels_rejects_reasoning(install: Callable[..., None]) -> None:
     install(hosted(levels={}))
     assert describe_model("acme/large").level == "default"
-    with pytest.raises(BadInput, match="acme/large has no reasoning levels: leave out --reasoning"):
+    with pytest.raises(BadInput, match="acme/large has no reasoning levels: omit --reasoning"):
         describe_model("acme/large", "low")
 
 

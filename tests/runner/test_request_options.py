@@ -125,7 +125,7 @@ def test_parameters_are_merged_into_the_body(
         ({"model": "gtp-5", "base_url": None}, "unknown model"),
         ({"tasks": ["std"]}, "task 'std' is not in dataset small; use minmax, addition"),
         ({"tasks": []}, "no task given"),
-        ({"samples": 2}, "temperature 0 the answers hardly differ; add --temperature T"),
+        ({"samples": 2}, "temperature 0 the samples are nearly identical; add --temperature T"),
         (BASELINE | {"samples": 2, "temperature": 1.0}, "omit --samples and --temperature"),
         (BASELINE | {"samples": 2}, "gives the same answer every time: omit --samples$"),
         ({"model": "gpt-5", "reasoning": "minimal", "temperature": 1.0}, "accepts no temperature"),

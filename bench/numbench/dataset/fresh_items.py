@@ -82,7 +82,7 @@ def write_fresh_items(
 def generator_settings(frozen: Dataset) -> DatasetSettings:
     """Return the settings that `frozen` was generated with.
 
-    Raises BadInput if it is no stratified sample of numbench's generator, or has other operands.
+    Raises BadInput if it is not a stratified sample of numbench's generator, or has other operands.
     """
     manifest = frozen.manifest
     size, numbers = manifest.settings.get("size"), sampling_settings(manifest)

@@ -129,7 +129,7 @@ class AdaptiveDesign:
         return "exhausted"
 
     def _may_be_rejected(self, chosen: Sequence[int]) -> Sequence[int]:
-        """Return the sizes that are asked no more in a round, lest all of it is rejected.
+        """Return the sizes to exclude for the rest of a round, so that not all of it fails.
 
         Once a question above the largest answered size was rejected, a round has few of them.
         """

@@ -58,7 +58,7 @@ class ItemSequences:
         self._items: dict[tuple[str, int], list[Item]] = {}
 
     def item(self, task: str, size: int, number: int) -> Item | None:
-        """Return an item; None if the task has no so many different questions of the size."""
+        """Return an item; None if the task has too few different questions of the size."""
         key = task, size
         items = self._items.setdefault(key, [])
         stream = self._streams.setdefault(

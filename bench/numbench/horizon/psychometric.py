@@ -28,7 +28,7 @@ GRID_STEP, REFINEMENT = 1 / 16, 8
 LOG2_HORIZONS: Floats = np.arange(-3, 15 + GRID_STEP / 2, GRID_STEP)
 """log₂ h50 on the grid: from an eighth (every size fails) to 32,768.
 
-The prior is uniform up to twice the largest size. Were it to favour horizons beyond the sizes, a
+The prior is uniform up to twice the largest size. If it favored horizons beyond the sizes, a
 few right answers to the largest questions would seem to prove one.
 """
 

@@ -114,7 +114,7 @@ def register_rule(design: PairedDesign, margin: float) -> Rule:
 def adjusted_p_values(tasks: Sequence[Difference], overall: Difference) -> list[float]:
     """Return the p-values of the tasks and of their mean after Holm's correction, in this order.
 
-    The mean of a single task is no test of its own.
+    The mean of a single task is not a separate test.
     """
     if len(tasks) == 1:
         return [tasks[0].p, tasks[0].p]

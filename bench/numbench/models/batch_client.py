@@ -50,12 +50,12 @@ class BatchService(HostedServer, ABC):
     fails. One job takes at most `max_requests` requests, whose sizes sum to at most `max_bytes`.
 
     The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
-    nested). path: of the list of jobs; a job is below it if its id is no path itself. query: of a
-    page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
-    page. id_field, key_field, state: of a job; created: its time, empty if the newest job is listed
-    first; final: the states of jobs that have ended, first with success. results_fields: of where
-    the results are, first those of answers. counts: of requests; done: of those that ended, first
-    with an answer.
+    nested). path: of the list of jobs; it precedes the id of a job, unless the id is a path itself.
+    query: of a page of the list; after: its parameter for the next one. jobs: the field with the
+    jobs of a page. id_field, key_field, state: of a job; created: its time, empty if the newest job
+    is listed first; final: the states of jobs that have ended, first with success. results_fields:
+    of where the results are, first those of answers. counts: of requests; done: of those that
+    ended, first with an answer.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES

@@ -164,7 +164,7 @@ def describe_hosted(
     provider, model = find_model_provider(name, base_url), find_named_model(name)
     if api not in provider.apis:
         choices = " or ".join(provider.apis)
-        raise BadInput(f"{name}: --api {api}: {provider.name} has {choices} only: leave out --api")
+        raise BadInput(f"{name}: --api {api}: {provider.name} has {choices} only: omit --api")
     server = normalize_base_url(base_url, provider.key_variables) if base_url else None
     is_elsewhere = server is not None and not is_host_of(provider.hosts, server)
     route = model.route if model else name
@@ -217,7 +217,7 @@ def select_level(name: str, reasoning: str | None, levels: Mapping[str, Reasonin
             raise BadInput(f"{name} has several reasoning levels: give --reasoning {choices}")
         return next(iter(levels))
     if not levels:
-        raise BadInput(f"{name} has no reasoning levels: leave out --reasoning")
+        raise BadInput(f"{name} has no reasoning levels: omit --reasoning")
     if reasoning not in levels:
         raise BadInput(f"{name} has no reasoning level {reasoning!r}; possible: {choices}")
     return reasoning

@@ -89,7 +89,7 @@ class ReasoningBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The numbers of reasoning tokens that a model takes (`--reasoning N`).
 
     request: the parameters, in which `"{tokens}"` stands for the number of `minimum` to `maximum`
-    tokens. zero: those for 0 tokens, None if the model cannot do without.
+    tokens. zero: those for 0 tokens, None if reasoning cannot be turned off.
     """
 
     request: dict[str, object]
@@ -213,7 +213,7 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     examples: what may follow the slash, for help and messages.
     token_limit: the name of the limit on new tokens; token_limit_elsewhere: that at a `--base-url`.
     stream_options: whether a stream of Chat Completions has its usage only on request.
-    quota_recovers: whether the code of a spent account stands for a limit per minute.
+    quota_recovers: whether the code for a spent account is also used for limits per minute.
     header_variables: headers that environment variables may set.
     batch: the batch API; batch_discount: the share of the price that it takes off.
     """
@@ -346,7 +346,7 @@ def _days_until(day: str | None) -> float:
 
 
 def provider_of(route: str) -> str:
-    """Return the provider of a route. Raises ValueError if that is no route."""
+    """Return the provider of a route. Raises ValueError if it is not a route."""
     provider, _, name = route.partition("/")
     if not name:
         raise ValueError(f"route {route!r}: use PROVIDER/NAME")

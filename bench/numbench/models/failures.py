@@ -99,7 +99,7 @@ def failure_in_answer(error: object, status: int | None = None, default: str = "
     """Return the failure for an error in a successful response; code or type stand for a status.
 
     Without one the failure is transient, unless the message says what else it is.
-    status: what the format says of such errors. default: the message for a body that is no error.
+    status: what the format says of such errors. default: the message for a body without an error.
     """
     code, message = error_code_and_message(error)
     text = message or default or code or "the server reported an error"

@@ -1,6 +1,6 @@
 """Reading what servers send: JSON, fields by path (`a.b`: nested), usage, and server-sent events.
 
-Requests stream so that bytes arrive while a model thinks: devices on the way drop connections that
+Requests stream so that bytes arrive while a model thinks: proxies and routers drop connections that
 are silent for minutes. Nothing else needs the events one by one: formats merge them into the body
 of a whole response.
 """

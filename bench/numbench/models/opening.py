@@ -97,7 +97,7 @@ def open_batch(
         able = [plugin.name for plugin in all_providers() if plugin.open_batch]
         raise BadInput(
             f"{name}: {provider.name} has no batch API ({join_names(able, 'and')} have one): "
-            "leave out --batch"
+            "omit --batch"
         )
     return provider.open_batch(_target(name, description, server, needs_key))
 
@@ -171,7 +171,7 @@ def _target(
     if base_url and (variable or server.headers) and not may_see_keys(base_url):
         raise BadInput(
             "--base-url would send prompts and key in plain text over the internet; use https://, "
-            "or leave out --api-key-env and --header"
+            "or omit --api-key-env and --header"
         )
     if needs_key:
         check_key(name, description, server)

@@ -79,7 +79,7 @@ class Plan(NamedTuple):
 
     @property
     def has_cost(self) -> bool:
-        """Whether requests may cost money, as far as numbench can say: not on one's own server."""
+        """Whether requests may cost money; those to one's own server are assumed to be free."""
         is_own_server = self.spec.base_url is not None and self.resolved.price is None
         return self.resolved.description.route is not None and not is_own_server
 

@@ -115,7 +115,7 @@ ScoreCallback = Callable[[Item, Completion], bool | None]
 
 
 def judged(item: Item, completion: Completion, judge: ScoreCallback | None) -> TaskProgress:
-    """Return what the completion of a request adds to the progress of its task, but for costs."""
+    """Return what a completed request adds to the progress of its task, except its cost."""
     failed = completion.error is not None
     correct = judge(item, completion) if judge else None
     generated = None if failed else completion.usage.generated

@@ -28,7 +28,7 @@ _OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-l
     "content-type", "host", "transfer-encoding"
 }  # fmt: skip
 _PUBLIC_HEADERS = {"anthropic-beta", "openai-beta"}
-"""Headers that change what an API does, and whose values are no secrets."""
+"""Headers that change what an API does, and whose values are not secret."""
 
 
 def parse_params(texts: str | Iterable[str]) -> dict[str, object]:
@@ -98,7 +98,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 def recorded_headers(headers: Mapping[str, str]) -> list[str]:
-    """Return what identifies the headers of a run: their names, and values that are no secrets.
+    """Return what identifies the headers of a run: their names, and values that are not secret.
 
     No hash of the others either: a short secret could be guessed from it.
     """
@@ -123,7 +123,7 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
     for path in _paths(params):
         key, names = ".".join(path), list(map(_folded, path))
         if not all(path):
-            raise BadInput(f"--param {key!r}: names are texts that are not empty")
+            raise BadInput(f"--param {key!r}: names must not be empty")
         # The fields of this object are parameters like those at the top level.
         name = names[1] if names[0] == "generationconfig" and len(names) > 1 else names[0]
         if names[:2] == ["text", "format"]:

@@ -355,11 +355,11 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
             raise BadInput(f"{spec.model} {reason}: omit {' and '.join(unusable)}")
     if not description.provider.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
         raise BadInput(
-            f"{spec.model} reads no numbers with commas: omit --transform {spec.transform}"
+            f"{spec.model} cannot read thousands separators: omit --transform {spec.transform}"
         )
     if spec.samples > 1 and spec.temperature is None and description.settings.temperature == 0:
         raise BadInput(
-            f"--samples {spec.samples}: at temperature 0 the answers hardly differ; add "
+            f"--samples {spec.samples}: at temperature 0 the samples are nearly identical; add "
             "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
         )
     if spec.tools and "tools" in spec.params:

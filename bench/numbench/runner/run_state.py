@@ -146,7 +146,7 @@ def _horizon_item(dataset: object, item_id: str) -> Item:
 
 
 def answer_defect(response: Response) -> RetryKind | None:
-    """Return why a response is no usable answer, as far as the provider and its thinking say."""
+    """Return why a response is not usable, as far as the provider and its thinking say."""
     answer, _, is_open = separate_thinking(response.text)
     if response.finish_reason == "length" or (is_open and response.finish_reason is None):
         return "truncated"

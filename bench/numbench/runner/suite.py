@@ -34,7 +34,7 @@ from numbench.signals import stop_on_signals
 from numbench.tasks.prompts import expand_prompt_names
 
 PAPER_SUITE = "paper"
-"""The suite that is no file."""
+"""The name of the built-in suite."""
 
 ALL_LEVELS = "all"
 """The word for every level that a model has."""
@@ -261,8 +261,8 @@ class _Suite:
         if self.failed:
             raise NumbenchError(
                 f"{len(self.failed)} of {len(self.plans)} runs failed "
-                f"({', '.join(self.failed)}); the others are done; run the same command again to "
-                "retry"
+                f"({', '.join(self.failed)}); the others are complete; run the same command "
+                "again to retry"
             )
         done = {report.path: report for report in self.reports}
         return tuple(done[each.path] for each in self.plans if each.path in done)

@@ -66,7 +66,7 @@ NUMBER_LITERAL = re.compile(
 )
 """A number literal in the notations of `read_number`; match it at the index where it starts."""
 
-# In linear time: what is no fraction is consumed as a number.
+# In linear time: what is not a fraction is consumed as a number.
 _INTEGER = r"[0-9]++(?:,[0-9]{3})*+"
 FRACTION_LITERAL = re.compile(
     rf"({SIGN_PATTERN}?{_INTEGER})\s?/\s?({_INTEGER})(?![.eE/][0-9])"

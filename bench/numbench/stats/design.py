@@ -1,7 +1,7 @@
 """The sampling design of a set of items, and the dispersion of scores that it leaves.
 
 A stratified sample has the same distribution of difficulty in every repetition, so the part of the
-scores' spread that difficulty explains is no sampling error. Squared differences of neighbours in
+scores' spread that difficulty explains is not sampling error. Squared differences of neighbours in
 the order of difficulty contain only the rest (von Neumann 1941; Wolter 2007, chapter 8).
 """
 

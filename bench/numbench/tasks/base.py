@@ -339,7 +339,7 @@ def check_task(task: Task) -> None:
 def sample_question(
     task: Task, words: RandomWords, settings: SamplingSettings
 ) -> SampledQuestion | None:
-    """Return the question of an attempt. Raises ValueError if it is none that can be asked."""
+    """Return the question of an attempt. Raises ValueError if it cannot be asked."""
     assert task.sample is not None
     sampled = _call("Task.sample", task.sample, words, settings)
     if sampled is None:

@@ -42,7 +42,7 @@ ALL_PARAPHRASES = "paraphrases"
 
 QUESTIONS = "questions.toml"
 _SCALED = "scaled"
-"""The folder with the prompts of the scaled tasks, which is no set."""
+"""The folder with the prompts of the scaled tasks, which is not a set of prompts."""
 
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _FIELD_PATTERNS = {

@@ -203,7 +203,7 @@ def tool_calls(
 ) -> tuple[ToolCall, ...]:
     """Return the calls in a reply, with the paths of their fields; arguments may be JSON text.
 
-    What has no name is no call.
+    A call without a name is left out.
     """
     known = []
     for call in (call for call in calls if text_at(call, name)):
