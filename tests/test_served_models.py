@@ -227,7 +227,7 @@ def test_no_command_prints_the_escape_codes_of_a_run_folder(
         settings = json.loads(Path(name, "run.json").read_text())
         settings |= {"display": hostile, "reasoning": hostile}
         Path(name, "run.json").write_text(json.dumps(settings))
-    shown, failing = "", ("verify old",)
+    shown, failing = "", ("compare old new --partial", "verify old")
     for command in (
         "report old new --out report",
         "compare old new --partial",

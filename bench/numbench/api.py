@@ -314,8 +314,9 @@ def show(
     items: Sequence[str] | str | None = None,
     limit: Annotated[int | None, "N"] = None,
     protocol: ProtocolName = "exact",
-) -> "dict[str, ShownTask]":
-    """Print items of a run, and return them: question, exact answer, response, first wrong digit.
+    on_selected: Callable[[dict[str, "ShownTask"]], object] = lambda _: None,
+) -> None:
+    """Print items of a run: question, exact answer, response, and the first wrong digit.
 
     `kinds` are the error kinds of docs/scoring.md, and `items` are item ids or beginnings of them;
     lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
@@ -347,7 +348,7 @@ def show(
     selected = select_items(run_folder(Path(run)), item_filter, protocol)
     for text in item_texts(selected):
         console.print(text, soft_wrap=True)
-    return selected
+    on_selected(selected)
 
 
 @checked

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,7 +48,7 @@ BY_NAME = {spec.name: spec for spec in FIGURES}
 OF_SCORES = [
     pytest.param(spec, id=spec.name)
     for spec in FIGURES
-    if spec.needs == "scores" and spec.name != "variants"
+    if spec.needs == "scores" and spec.name not in ("variants", "trend")
 ]
 
 
@@ -141,11 +143,23 @@ def test_figures_of_any_runs_are_legible(
         assert_all_legible(spec, data)
 
 
-@pytest.mark.parametrize("spec", FIGURES, ids=[spec.name for spec in FIGURES])
+@pytest.mark.parametrize(
+    "spec", [pytest.param(each, id=each.name) for each in FIGURES if each.name != "trend"]
+)
 def test_several_datasets_samples_wordings_and_sizes_are_legible(
     spec: FigureSpec, synthetic_data: ReportData
 ) -> None:
     assert_all_legible(spec, synthetic_data)
+
+
+def test_a_trend_is_legible(many: list[Path]) -> None:
+    nights = []
+    for day in range(1, 8):
+        nights.append(shutil.copytree(many[0], many[0].with_name(f"night-{day}")))
+        info = json.loads((nights[-1] / "run.json").read_text())
+        info["created"] = f"2026-11-0{day}T03:00:00+00:00"
+        (nights[-1] / "run.json").write_text(json.dumps(info))
+    assert_all_legible(BY_NAME["trend"], data_of(nights))
 
 
 def test_each_dataset_has_a_front_and_a_heading_of_its_own(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from numbench.ecosystem.inspect_log import export_runs
-from numbench.item_view import show_items
+from numbench.item_view import item_texts, select_items
 from numbench.journal import read_run
 from numbench.reporting.build import build_tables
 from numbench.reporting.figures import render
@@ -86,7 +86,7 @@ def test_tools_are_in_signatures_figures_and_what_is_shown(folders: list[Path]) 
     data = read_report_data(folders, "exact", False, lambda message: None)
     figures, _ = render(data, (), lambda message: None, ("pareto_tokens",))
     assert "square: with a tool" in figures[0].files["svg"].decode()
-    shown = "\n".join(text.plain for text in show_items(folders[1]))
+    shown = "\n".join(text.plain for text in item_texts(select_items(folders[1])))
     assert 'call      {"expression": "3+2"} → 5' in shown
 
 

@@ -43,6 +43,7 @@ MEAN_COST, HIGHEST_COST = 0.05, 2.0
 SENT_AS_IT_IS: Any = SimpleNamespace(
     request=lambda requested, timeout: Request((), RequestSettings()),
     with_cost=lambda completion: completion,
+    with_results=lambda requested, completion: completion,
     new_token_limit=None,
 )
 """A run whose requests are empty, and whose answers say what they cost."""

@@ -146,7 +146,8 @@ def show(
 
     Prints to the terminal and writes no files.
     """
-    set_result(api.show(**given_values(values | {"kinds": kind, "items": item})))
+    chosen = given_values(values | {"kinds": kind, "items": item})
+    api.show(**chosen, on_selected=set_result)
 
 
 def merge(
