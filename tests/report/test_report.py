@@ -115,16 +115,32 @@ def test_datasets_have_headings_and_ranks_of_their_own(report: ReportResult) -> 
     for group in report.data.datasets:
         assert group.heading in groups
         assert group.label in screen
-        ranks = [known for i, known in report.data.ranks["all"].items() if i in group.runs]
-        assert all(1 <= known.best <= known.worst <= len(group.runs) for known in ranks)
-    # One run alone has no rank, and one that lacks tasks none among the means of all tasks.
-    assert len(report.data.ranks["all"]) == 5
+    # One run that is complete, or has all tasks, has no rank without another one.
+    assert not report.data.ranks["all"]
 
 
-def test_a_run_of_fewer_tasks_says_so(report: ReportResult) -> None:
-    (note,) = report.tables["summary"].notes
-    assert note.startswith("Model A (low): All is the mean over 2 of 5 tasks (Add, Std)")
+def test_a_run_of_fewer_tasks_or_answers_says_so(report: ReportResult) -> None:
+    notes = "\n".join(report.tables["summary"].notes)
+    assert "Model A (low): All is the mean over 2 of 5 tasks (Add, Std), so it has no" in notes
+    assert "Model A (high): 149 of 150 samples are answered." in notes
     assert "2 of 5 tasks" in on_screen(report.data)
+
+
+def test_incomplete_runs_are_below_and_change_no_rank(tmp_path: Path) -> None:
+    data = large_runs.dataset(tmp_path)
+    every = [
+        large_runs.run(tmp_path / name, data, lambda t, n, first=first: n >= first)  # type: ignore[misc]
+        for name, first in (("good", 4), ("bad", 30))
+    ]
+    part = large_runs.run(tmp_path / "part", data, lambda t, n: True, limit=30)
+    complete, known = (read_report_data(folders) for folders in (every, [part, *every]))
+    assert [run.model for run in known.runs] == ["good", "bad", "part"]
+    assert complete.ranks["std"] == {0: (1, 1), 1: (2, 2)}
+    assert known.ranks == complete.ranks
+    assert "the highest of 2 complete runs on longer@" in answers(known)[0].sentences[0]
+    assert answers(known, "std")[0].sentences[0].startswith("Std: good (none) scores 90.0 [")
+    (answer,) = answers(read_report_data([part]))
+    assert "270 of 360 answered" in answer.sentences[0]
 
 
 def test_only_runs_on_the_dataset_paper_have_references(
@@ -178,19 +194,16 @@ def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
     first = answers(report.data)[0]
     assert len(first.sentences) == 3
     score, others, price = first.sentences
-    assert score.startswith("Model A (high) scores 86.5 [")
-    assert "(mean of 5 tasks), the highest of 5 runs with the same tasks on one@" in score
+    assert score.startswith("Model A (none) scores 38.3 [")
+    assert "(mean of 5 tasks), the only complete run with the same tasks on one@" in score
     start, *parts = others.split("; ")
-    assert start.startswith("Compared with it: Model A (high, paraphrase-1), 12.2 points behind")
-    assert start.endswith("on the 146 questions both answered")
+    assert start.startswith("Compared with it: Model A (high), 48.0 points ahead [39.1, 56.8]")
+    assert start.endswith("on the 149 questions both answered")
     assert len(parts) == 3 and parts[-1] == "2 more: table Comparisons."
-    assert price.startswith("Price: Model A (high) ") and "and USD 0.96 [" in price
+    assert price.startswith("Price: Model A (none) ") and "and USD 0.955 [" in price
     assert price.count("tokens per answer") == 2
     (row,) = [row for row in report.tables["summary"].rows if row.run == 0]
-    assert row.cells["median_tokens"] == pytest.approx(990, abs=1)
-    # An interval whose ends are the number as it is shown says nothing.
-    prices = [one.sentences[-1] for one in answers(report.data)]
-    assert any(text.endswith("and USD 0.02 per 1,000 questions.") for text in prices)
+    assert row.cells["median_tokens"] == pytest.approx(22, abs=2)
     (known,) = answers(read_report_data([paper_run]))
     assert len(known.sentences) == 2
     assert known.sentences[1].startswith("Of 13 published configurations: ")

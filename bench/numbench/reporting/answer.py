@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from numbench.models.baseline import BASELINE_PREFIX
-from numbench.reporting.comparisons import NOT_SIGNIFICANT, PairDifference
-from numbench.reporting.data import DatasetGroup, ReportData
+from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference, task_name
+from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.references import DATASET
+from numbench.reporting.tables.render import format_number
 from numbench.stats.intervals import ALPHA
 
 _MAX_COMPARED = 3
@@ -24,30 +25,43 @@ class Answer(NamedTuple):
     sentences: tuple[str, ...]
 
 
-def answers(data: ReportData) -> tuple[Answer, ...]:
-    """Return the answer about the runs on each dataset."""
+def answers(data: ReportData, task: str = ALL) -> tuple[Answer, ...]:
+    """Return the answer about the runs on each dataset, or on a task of it."""
     return tuple(
-        Answer(group, answer(data, group, index))
+        Answer(group, _sentences(data, group, order, task))
         for group in data.datasets
-        if (index := best_run(data, group)) is not None
+        if (order := _order(data, group, task))
     )
 
 
 def best_run(data: ReportData, group: DatasetGroup) -> int | None:
     """Return the first run of a dataset in the order of the tables; None without a mean."""
-    return next((index for index in group.runs if data.estimate(data.runs[index])), None)
+    return next(iter(_order(data, group, ALL)), None)
 
 
-def answer(data: ReportData, group: DatasetGroup, index: int) -> tuple[str, ...]:
+def _order(data: ReportData, group: DatasetGroup, task: str) -> list[int]:
+    """Return the runs with a score in the order of the tables, or complete ones first by score."""
+    known = {i: one for i in group.runs if (one := data.estimate(data.runs[i], "score", task))}
+    if task == ALL:
+        return list(known)
+    return sorted(known, key=lambda i: (_is_incomplete(data.runs[i], task), -known[i].value))
+
+
+def _is_incomplete(run: Configuration, task: str) -> bool:
+    return bool(run.incomplete_tasks if task == ALL else task in run.incomplete_tasks)
+
+
+def _sentences(
+    data: ReportData, group: DatasetGroup, order: Sequence[int], task: str
+) -> tuple[str, ...]:
     """Return at most four sentences: the score, other runs, the price, published models."""
-    others = [
-        known for other in group.runs if other != index and (known := _against(data, index, other))
-    ]
+    index = order[0]
+    others = [one for i in order[1:] if (one := _against(data, index, i, task))]
     sentences = (
-        _score(data, group, index),
+        _score(data, group, order, task),
         _other_runs(data, others),
-        _price(data, [index, *(one.left for one in others)]),
-        _references(data, group, index),
+        _price(data, [index, *(one.left for one in others)], task),
+        _references(data, group, index, task),
     )
     return tuple(filter(None, sentences))
 
@@ -66,28 +80,39 @@ def how_to_compare(data: ReportData) -> str:
     )
 
 
-def _against(data: ReportData, index: int, other: int) -> PairDifference | None:
+def _against(data: ReportData, index: int, other: int, task: str) -> PairDifference | None:
     """Return another configuration minus a run, on the questions that both answer."""
-    return data.difference(data.configurations[other], data.runs[index])
+    return data.difference(data.configurations[other], data.runs[index], task)
 
 
-def nearest(data: ReportData, group: DatasetGroup, index: int) -> PairDifference | None:
+def nearest(
+    data: ReportData, group: DatasetGroup, index: int, task: str = ALL
+) -> PairDifference | None:
     """Return the published configuration with the nearest mean, minus a run."""
-    known = [one for other in group.references if (one := _against(data, index, other))]
+    known = [one for other in group.references if (one := _against(data, index, other, task))]
     return min(known, key=lambda one: abs(one.difference), default=None)
 
 
-def _score(data: ReportData, group: DatasetGroup, index: int) -> str:
-    run = data.runs[index]
-    mean = data.estimate(run)
+def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: str) -> str:
+    run = data.runs[order[0]]
+    mean = data.estimate(run, "score", task)
     assert mean
     count = len(run.tasks)
     what = f"mean of {count} tasks" if count > 1 else "one task"
     what += f", without {len(group.tasks) - count}" if count < len(group.tasks) else ""
-    peers = sum(data.runs[other].tasks == run.tasks for other in group.runs)
-    alike = " with the same tasks" if peers < len(group.runs) else ""
-    where = f", the highest of {peers} runs{alike}" if peers > 1 else ""
-    return f"{run.label} scores {_with_interval(mean, '.1f')} ({what}){where} on {group.label}."
+    runs = [data.runs[index] for index in order]
+    alike = runs if task != ALL else [one for one in runs if one.tasks == run.tasks]
+    is_incomplete = _is_incomplete(run, task)
+    what += f", {run.completeness} answered" if is_incomplete else ""
+    peers = [one for one in alike if _is_incomplete(one, task) == is_incomplete]
+    same = " with the same tasks" if len(alike) < len(runs) else ""
+    kind = "complete run" if len(peers) < len(alike) else "run"
+    where = f", the only {kind}{same}" if len(alike) > 1 else ""
+    where = f", the highest of {len(peers)} {kind}s{same}" if len(peers) > 1 else where
+    start = f"{task_name(task)}: " if task != ALL else ""
+    what = f" ({what})" if task == ALL else ""
+    score = _with_interval(mean, ".1f")
+    return f"{start}{run.label} scores {score}{what}{where} on {group.label}."
 
 
 def _other_runs(data: ReportData, others: Sequence[PairDifference]) -> str:
@@ -100,12 +125,12 @@ def _other_runs(data: ReportData, others: Sequence[PairDifference]) -> str:
     return f"Compared with it: {'; '.join(parts)}{tail}."
 
 
-def _references(data: ReportData, group: DatasetGroup, index: int) -> str:
+def _references(data: ReportData, group: DatasetGroup, index: int, task: str) -> str:
     """Return how many published configurations are better, and the nearest one."""
     verdicts: Counter[str] = Counter(
-        one.verdict for other in group.references if (one := _against(data, index, other))
+        one.verdict for other in group.references if (one := _against(data, index, other, task))
     )
-    closest = nearest(data, group, index)
+    closest = nearest(data, group, index, task)
     if closest is None:
         return ""
     parts = [
@@ -150,23 +175,24 @@ def _on_what(data: ReportData, one: PairDifference) -> str:
     """Return the common tasks or questions, if the means beside are over more."""
     other, run = data.configurations[one.left], data.configurations[one.right]
     common = data.common_tasks(one)
-    if common < max(len(run.tasks), len(other.tasks)):
-        return f" on the {common} tasks both answered" if common > 1 else " on the common task"
-    answered = sum(len(values.score) for values in run.values.tasks.values())
+    if one.task == ALL and common < max(len(run.tasks), len(other.tasks)):
+        return f" on the {common} tasks both answered"
+    tasks = run.tasks if one.task == ALL else (one.task,)
+    answered = sum(len(run.values.tasks[task].score) for task in tasks)
     return f" on the {one.items:,} questions both answered" if one.items < answered else ""
 
 
-def _price(data: ReportData, indices: Sequence[int]) -> str:
+def _price(data: ReportData, indices: Sequence[int], task: str) -> str:
     """Return the tokens and dollars of the first two of some runs, the best one first."""
     parts = []
     for index in indices[:2]:
         run = data.runs[index]
-        tokens, cost = data.estimate(run, "generated_tokens"), data.cost(run)
+        tokens, cost = data.estimate(run, "generated_tokens", task), data.cost(run, task)
         amounts = []
         if tokens and not (run.scored and run.scored.info.model.startswith(BASELINE_PREFIX)):
             amounts.append(f"{_with_interval(tokens, ',.0f')} tokens per answer")
         if cost:
-            amounts.append(f"USD {_with_interval(cost, ',.2f')} per 1,000 questions")
+            amounts.append(f"USD {_with_interval(cost, 'price')} per 1,000 questions")
         if amounts:
             name = f"{run.label} " if len(indices) > 1 else ""
             parts.append(f"{name}{' and '.join(amounts)}")
@@ -175,5 +201,5 @@ def _price(data: ReportData, indices: Sequence[int]) -> str:
 
 def _with_interval(estimate: Estimate, form: str) -> str:
     """Return a number with its interval, unless both ends are the number as it is shown."""
-    text, *ends = (format(x, form) for x in estimate if x is not None)
+    text, *ends = (format_number(x, form) for x in estimate if x is not None)
     return f"{text} [{', '.join(ends)}]" if {text} != set(ends) and ends else text

@@ -221,9 +221,9 @@ class ReportData:
     def ranks(self) -> dict[str, dict[int, RankSet]]:
         """Task or `ALL` → run → the ranks that it may have among all on its dataset.
 
-        With a probability of at least 95%, all of them contain the true ranks. The means are ranked
-        among the configurations with a mean over all tasks of the dataset; one whose value of a
-        task is published is compared on the other tasks.
+        With a probability of at least 95%, all of them contain the true ranks. Only complete runs
+        are ranked; see `ranked_members`. A configuration whose value of a task is published is
+        compared on the other tasks.
         """
         ranks: dict[str, dict[int, RankSet]] = {task: {} for task in (ALL, *self.tasks)}
         for group in self.datasets:
@@ -251,14 +251,17 @@ class ReportData:
         return ranks
 
     def ranked_members(self, group: DatasetGroup, task: str = ALL) -> list[int]:
-        """Return the configurations with scores by item on a task, or a mean over all tasks."""
+        """Return the configurations with scores by item on a task, or a mean over all tasks.
+
+        A run must answer at least 99% of the task, or of each one: the others may be the hard ones.
+        """
         chosen = []
         for index in group.members:
             one = self.configurations[index]
             with_items = {name for name, values in one.values.tasks.items() if len(values.score)}
-            if task in with_items or (
-                task == ALL and with_items and set(one.tasks) >= set(group.tasks)
-            ):
+            tasks = set(group.tasks) if task == ALL else {task} & with_items
+            is_complete = tasks <= set(one.tasks) - set(one.incomplete_tasks)
+            if tasks and with_items and is_complete:
                 chosen.append(index)
         return chosen
 
@@ -280,7 +283,7 @@ class ReportData:
         return find_outcomes([run.scored for run in self.runs if run.scored])
 
     def _ordered(self, found: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return configurations by dataset, then by the number of their tasks, then by mean."""
+        """Return configurations by dataset and number of tasks, complete ones first, then by mean."""
         models = [*published_models(), *(one.model for one in found)]
         datasets = list(dict.fromkeys(one.values.dataset for one in found))
 
@@ -289,6 +292,7 @@ class ReportData:
             return (
                 datasets.index(one.values.dataset),
                 -len(one.tasks),
+                bool(one.incomplete_tasks),
                 -mean.value if mean else 0.0,
                 models.index(one.model),
                 level_rank(one.level),

@@ -256,6 +256,12 @@ class Configuration:
         return completeness(self.scored)
 
     @cached_property
+    def incomplete_tasks(self) -> tuple[str, ...]:
+        """The run's tasks with answers to fewer than 99% of their samples; none of a reference."""
+        lacking = self.completeness.incomplete_tasks if self.scored else ()
+        return tuple(task for task in self.tasks if task in lacking)
+
+    @cached_property
     def formats(self) -> dict[str, FormatScores]:
         """Task → scores if other formats are read too; empty for a reference."""
         known = {task: format_scores(self.scored, task) for task in self.cells if self.scored}

@@ -80,6 +80,7 @@ def render_page(
             script=Markup(script),
             policy=content_security_policy(style, script),
             answers=answers(data),
+            by_task={task: answers(data, task) for task in data.tasks},
             how_to_compare=how_to_compare(data),
             summary=tables.get("summary"),
             lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],

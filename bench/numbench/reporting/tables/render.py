@@ -50,7 +50,7 @@ def format_number(value: float, form: str) -> str:
     if form == "size":
         form = ",.0f" if value >= 99.95 else ".1f"
     elif form == "price":
-        form = ",.0f" if value >= 99.95 else ".3g"
+        form = ",.0f" if value >= 99.95 else "#.3g"
     sign, rest = (form[0], form[1:]) if form[0] in "+-" else ("", form)
     has_zero = rest.endswith(("f", "g"))
     return format(value, f"{sign}{'z' if has_zero else ''}{rest}")

@@ -23,7 +23,9 @@ from numbench.reporting.values import Configuration, Measure
 from numbench.tasks import TASKS
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-REFERENCES_HEADING = "Published configurations on the same questions, counted in the ranks"
+REFERENCES_HEADING = (
+    "Published configurations on the same questions: counted in the ranks, without one of their own"
+)
 
 COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 RANKS = Column("ranks", "Possible ranks", "ranks")
@@ -79,6 +81,11 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
             yield (
                 f"{one.label}: All is the mean over {len(one.tasks)} of {len(tasks)} tasks "
                 f"({names}), so it has no rank among the means of all tasks."
+            )
+        elif one.incomplete_tasks:
+            yield (
+                f"{one.label}: {one.completeness} samples are answered. A run with fewer than 99% "
+                "of a task has no rank, because the others may be the hard ones."
             )
     if data.references:
         yield _PUBLISHED_NOTE
@@ -165,7 +172,7 @@ SUMMARY = Table(
         RANKS,
         Column("tokens", "Tokens", ",.0f", lowest_first=True),
         Column("median_tokens", "Median tokens", ",.0f", lowest_first=True),
-        Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
+        Column("cost", "USD per 1,000", "price", lowest_first=True),
         Column("latency", "Seconds", "price", lowest_first=True),
         *COUNTS,
     ),

@@ -102,7 +102,9 @@ function fold(one) {
   const published = one.bodies.flatMap(({ rows }) => rows.filter(isPublished));
   if (!published.length) return;
   const part = one.bodies.find(({ group, rows }) => group && rows.every(isPublished));
-  const button = element('button', { type: 'button', class: 'fold' }, `Published configurations (${published.length}), counted in the ranks`);
+  const count = published.filter((row) => !details.has(row)).length;
+  const isRanked = one.heads.some((head) => head.dataset.field === 'ranks');
+  const button = element('button', { type: 'button', class: 'fold' }, `${formatCount(count)} rows of published configurations${isRanked ? ': counted in the ranks, without one of their own' : ''}`);
   button.addEventListener('click', () => setState({ published: value('published') ? '' : '1' }));
   listeners.push(() => button.setAttribute('aria-expanded', Boolean(value('published'))));
   if (part) {
@@ -118,6 +120,7 @@ const words = () => value('models').trim().toLowerCase();
 
 function applyFilter() {
   const [text, task] = [words(), value('task')];
+  for (const node of document.querySelectorAll('[data-answer]')) node.hidden = node.dataset.answer !== (task in pageData.tasks ? task : '');
   for (const { table, bodies } of tables) {
     for (const { group, rows, isFold } of bodies) {
       for (const row of rows) {
