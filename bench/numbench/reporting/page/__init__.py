@@ -66,7 +66,10 @@ def render_page(
     for heading, names in _SECTIONS.items():
         for name in names:
             images = [one for one in figures if one.spec.name == name not in _LEAD_FIGURES]
-            parts = [tables[name]] if name in tables and is_shown.get(name, True) else []
+            built = tables.get(name)
+            # Published configurations alone, which are folded, would leave an empty table.
+            has_runs = built is not None and any(row.kind == "run" for row in built.rows)
+            parts = [built] if built and has_runs and is_shown.get(name, True) else []
             sections.setdefault(heading, []).extend([*parts, *([images] if images else [])])
     items = item_data([run.scored for run in data.runs if run.scored])
     return (
