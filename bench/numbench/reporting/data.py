@@ -283,7 +283,7 @@ class ReportData:
         return find_outcomes([run.scored for run in self.runs if run.scored])
 
     def _ordered(self, found: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return configurations by dataset and number of tasks, complete ones first, then by mean."""
+        """Return configurations by dataset, number of tasks, completeness, then mean."""
         models = [*published_models(), *(one.model for one in found)]
         datasets = list(dict.fromkeys(one.values.dataset for one in found))
 
