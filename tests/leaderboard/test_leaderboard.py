@@ -190,7 +190,7 @@ def test_files_of_others_are_kept(tmp_path: Path) -> None:
             with pytest.raises(BadInput, match="is a file"):
                 nb.report([tmp_path / "unread"], out=out)
             with pytest.raises(BadInput, match="is a file"):
-                export(to="inspect", out=out)
+                export(["v1"], to="lm-eval", out=out)
 
 
 def test_a_folder_without_runs_makes_an_empty_site(tmp_path: Path) -> None:

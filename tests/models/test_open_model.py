@@ -285,7 +285,7 @@ def test_secrets_do_not_go_to_the_internet_in_plain_text(
 ) -> None:
     monkeypatch.setenv("OTHER_KEY", KEY_OF_OTHERS)
     for server in (Server(url, api_key_env="OTHER_KEY"), Server(url, headers={"a": "b"})):
-        with pytest.raises(BadInput, match="use https://, or leave out"):
+        with pytest.raises(BadInput, match="use https://, or omit"):
             open_model("openai/x", None, server)
     assert open_model("openai/x", None, Server(url))
 

@@ -99,7 +99,7 @@ def test_parameters_are_merged_into_the_body(
         ({"params": {"stream": False}}, "numbench sets this parameter"),
         ({"params": {"a": float("nan")}}, "not a JSON value"),
         ({"params": {"a": object()}}, "not a JSON value"),
-        ({"params": {"": 1}}, "not empty"),
+        ({"params": {"": 1}}, "not be empty"),
         (
             {"params": {"reasoning": {"effort": "low"}}, "reasoning": "high"},
             "reasoning.effort: --reasoning sets it",

@@ -30,9 +30,9 @@ def detectable_difference(
 
     variance, pseudo, size: see `DifferenceVariances`. The true difference is a share of answers
     that lose `maximum` in place of the difference that their items show, so it increases the
-    variance itself. tests: how
-    many tests Holm's correction is over; only one of them has a difference. So many items have to
-    differ, all in one direction, that p can be low enough: six for a single test.
+    variance itself. tests: how many tests Holm's correction is over; only one of them has a
+    difference. Enough items have to differ, all in one direction, for p to be low enough: six for a
+    single test.
     """
     z_test = NormalDist().inv_cdf(1 - ALPHA / (2 * tests))
     fewest = math.ceil(math.log2(2 * tests / ALPHA))
