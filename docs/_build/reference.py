@@ -23,8 +23,8 @@ from numbench.memory_test.outcome import Outcome, PairedTask
 from numbench.memory_test.registration import Registration
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.regression import ComparedRun, ComparedTask, Regression
-from numbench.runner import RunReport
 from numbench.runner.estimates import TaskPlan
+from numbench.runner.progress import RunReport
 from numbench.scoring import ScoredItem
 from numbench.stats.paired import Difference
 from numbench.verification import Finding, Verification

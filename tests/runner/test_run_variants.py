@@ -216,7 +216,7 @@ def test_models_that_take_no_prompts(dataset: Path) -> None:
     baseline = RunSpec("baseline/float64", dataset=dataset)
     with pytest.raises(BadInput, match="takes no prompts: omit --prompts"):
         plan(replace(baseline, prompts="steps"))
-    with pytest.raises(BadInput, match="no numbers with commas: omit --transform grouping"):
+    with pytest.raises(BadInput, match="thousands separators: omit --transform grouping"):
         plan(replace(baseline, transform="grouping"))
     report = run(replace(baseline, transform="scientific"), is_correct)
     assert report.errors == 0
