@@ -1,4 +1,4 @@
-"""Style of all figures: fonts, colours, sizes, and files that are the same for the same data."""
+"""Style of all figures: fonts, colors, sizes, and files that are the same for the same data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HALF_WIDTH = 3.4
 SMALL_FONT_SIZE = 7.0
 """The smallest font size in points."""
 
-# Okabe and Ito's colour-blind-safe palette without yellow, which is hard to see on white, and
+# Okabe and Ito's color-blind-safe palette without yellow, which is hard to see on white, and
 # without black, which is reserved for values over all runs; then Tol's wine and olive.
 PALETTE = (
     "#0072B2",
@@ -55,7 +55,7 @@ PALETTE = (
     "#999933",
 )
 BLACK = "#000000"
-GREY = "#555555"
+GRAY = "#555555"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p")
 LINE_PATTERNS: tuple[LinePattern, ...] = (
     "-",
@@ -67,7 +67,7 @@ HATCHES = ("", "/////", "....", "\\\\\\\\\\", "xxxxx", "-----", "|||||")
 PUBLISHED_LINE: LinePattern = (0, (4, 2))
 """Published values have dashed lines and hollow markers in every figure."""
 
-LEVEL_COLOURS = {
+LEVEL_COLORS = {
     "maximal": "#0072B2",
     "high": "#009E73",
     "medium": "#CC79A7",
@@ -86,19 +86,19 @@ _DPI = 200
 
 
 _TINTS = (0.0, 0.3, 0.5, 0.62)
-"""The proportion of white in the colours of a model's runs."""
+"""The proportion of white in the colors of a model's runs."""
 
 
 class RunStyle(NamedTuple):
-    """Colour of a run, and the marker and line that identify it in greyscale."""
+    """Color of a run, and the marker and line that identify it in greyscale."""
 
-    colour: str
+    color: str
     marker: str
     line: LinePattern
 
 
 def run_style(index: int) -> RunStyle:
-    """Return the style of run or model `index`; the first 88 differ in colour or marker."""
+    """Return the style of run or model `index`; the first 88 differ in color or marker."""
     return RunStyle(
         PALETTE[index % len(PALETTE)],
         MARKERS[index % len(MARKERS)],
@@ -118,9 +118,9 @@ def level_styles(models: Sequence[str], styles: Mapping[str, RunStyle]) -> list[
     for model in models:
         style, level = styles[model], count[model] % len(LINE_PATTERNS)
         white = _TINTS[level]
-        red, green, blue = (part + (1 - part) * white for part in to_rgb(style.colour))
-        colour = to_hex((red, green, blue))
-        of_runs.append(style._replace(colour=colour, line=LINE_PATTERNS[level]))
+        red, green, blue = (part + (1 - part) * white for part in to_rgb(style.color))
+        color = to_hex((red, green, blue))
+        of_runs.append(style._replace(color=color, line=LINE_PATTERNS[level]))
         count[model] += 1
     return of_runs
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
+from numbench.plot_style import BLACK, FULL_WIDTH, GRAY, PALETTE
 from numbench.tasks import TASKS
 from studies.csv_tables import each_row, read_tables, to_csv
 from studies.multitask.__main__ import exact_values, read_runs
@@ -186,7 +186,7 @@ def key_against_exact(files: dict[str, bytes], table: pd.DataFrame) -> None:
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
         axes.set(xlim=(0, 56), xlabel=f"correct models of {table['models'].max()}")
-        axes.axvline(0, color=GREY, lw=0.6)
+        axes.axvline(0, color=GRAY, lw=0.6)
         axes.legend(loc="lower right")
 
 

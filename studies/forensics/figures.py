@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from numbench.plot_style import GREY, HATCHES, PALETTE, plot_style, render_figure
+from numbench.plot_style import GRAY, HATCHES, PALETTE, plot_style, render_figure
 from studies.panels import legend, panels
 
 
@@ -38,7 +38,7 @@ def answers(labels: pd.DataFrame, deviations: pd.DataFrame) -> bytes:
         right.plot(known["population"], rows, "o", color=PALETTE[0], ms=4)
         right.plot(known["sample"], rows, "D", color=PALETTE[1], ms=4, mfc="none")
         for row in known["population"].isna().to_numpy().nonzero()[0].tolist():
-            right.text(0, row, " no responses", va="center", fontsize=7, color=GREY)
+            right.text(0, row, " no responses", va="center", fontsize=7, color=GRAY)
         right.set_title("Answers to Std within 0.1% of a deviation")
         for axes in drawn.axes:
             axes.tick_params(axis="y", length=0)

@@ -25,7 +25,7 @@ from numbench.horizon.goodness_of_fit import (
     isotonic_rates,
 )
 from numbench.horizon.psychometric import LOG2_HORIZONS, Estimate, Posterior
-from numbench.plot_style import BLACK, FULL_WIDTH, GREY, PALETTE
+from numbench.plot_style import BLACK, FULL_WIDTH, GRAY, PALETTE
 from numbench.published import published_means
 from numbench.scoring import score_run
 from numbench.stats.intervals import wilson
@@ -312,12 +312,12 @@ def draw_curve(axes: Axes, cell: Cell) -> None:
     axes.plot(sizes, isotonic, color=PALETTE[1], linestyle="--", linewidth=0.9)
     for count in cell.counts:
         interval = wilson(round(count.right), count.total)
-        axes.plot([count.size] * 2, [100 * x for x in interval[-2:]], color=GREY, linewidth=0.5)
+        axes.plot([count.size] * 2, [100 * x for x in interval[-2:]], color=GRAY, linewidth=0.5)
         size = min(1 + 0.3 * count.total**0.5, 4)
         axes.plot(
             [count.size], [100 * count.right / count.total], "o", color=BLACK, markersize=size
         )
-    axes.axhline(50, color=GREY, linewidth=0.4)
+    axes.axhline(50, color=GRAY, linewidth=0.4)
     axes.set_title(cell.config, fontsize=6.5)
     axes.set_ylim(-4, 104)
     label_sizes(axes)
@@ -339,14 +339,14 @@ def draw_replays(files: dict[str, bytes], cells: list[Cell]) -> None:
         for axes, task in zip(panels, STUDIED, strict=True):
             for cell in (cell for cell in cells if cell.task == task):
                 for index, h50 in enumerate((cell.h50, cell.replays[0][0])):
-                    row, colour = configs.index(cell.config) + 0.3 * index - 0.15, PALETTE[index]
+                    row, color = configs.index(cell.config) + 0.3 * index - 0.15, PALETTE[index]
                     value, low, high = (
                         min(max(x, 1.0), edge) for x in (h50.value, h50.low, h50.high)
                     )
                     marker = ">" if value == edge else "o"
-                    axes.plot([low, high], [row, row], color=colour, linewidth=1)
-                    axes.plot([value], [row], marker, color=colour, markersize=3)
-            axes.axvline(LARGEST, color=GREY, linewidth=0.4)
+                    axes.plot([low, high], [row, row], color=color, linewidth=1)
+                    axes.plot([value], [row], marker, color=color, markersize=3)
+            axes.axvline(LARGEST, color=GRAY, linewidth=0.4)
             axes.set_title(display(task))
             axes.set_xlim(1, edge * 1.06)
             label_sizes(axes)

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from scipy.stats import t
 
-from numbench.plot_style import FULL_WIDTH, GREY, PALETTE
+from numbench.plot_style import FULL_WIDTH, GRAY, PALETTE
 from studies.pages import fill, markdown_table, svg_figure, write_files
 
 RESULTS = Path("results/products")
@@ -179,17 +179,17 @@ def draw_curves(files: dict[str, bytes], products: pd.DataFrame) -> None:
     """Draw exact match over the questions seen, a line per training."""
     with svg_figure(files, "curves.svg", (FULL_WIDTH, 2.8)) as figure:
         axes = figure.add_subplot()
-        for colour, encoding in zip(PALETTE, TITLES, strict=False):
+        for color, encoding in zip(PALETTE, TITLES, strict=False):
             for _, run in products[products["encoding"] == encoding].groupby("variant"):
-                axes.plot(run["questions"] / 1000, run["exact"], color=colour, linewidth=0.8)
+                axes.plot(run["questions"] / 1000, run["exact"], color=color, linewidth=0.8)
         for target in (TARGETS[0], TARGETS[-1]):
-            axes.axhline(target, color=GREY, linewidth=0.5, linestyle=":")
+            axes.axhline(target, color=GRAY, linewidth=0.5, linestyle=":")
         axes.set(ylim=(-2, 100), xlim=(0, products["questions"].max() / 1000))
         axes.set_xlabel("questions seen, thousands")
         axes.set_ylabel("exact match on held-out pairs, %")
         handles = [
-            Line2D([], [], color=colour, label=title)
-            for colour, title in zip(PALETTE, TITLES.values(), strict=False)
+            Line2D([], [], color=color, label=title)
+            for color, title in zip(PALETTE, TITLES.values(), strict=False)
         ]
         figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from numbench.plot_style import BLACK, GREY, HATCHES, PALETTE, plot_style, render_figure
+from numbench.plot_style import BLACK, GRAY, HATCHES, PALETTE, plot_style, render_figure
 from numbench.tasks import TASKS
 from studies.panels import label_axes, label_panel, legend, panels
 
@@ -30,7 +30,7 @@ def ceilings(labels: pd.DataFrame, scores: pd.DataFrame) -> bytes:
         drawn = panels(2, across=2, height=1.9)
         for axes, (metric, column) in zip(drawn.axes, columns.items(), strict=True):
             bars = axes.bar(
-                range(len(shown)), shown[column], 0.7, color=_CEILING_COLOR, edgecolor=GREY, lw=0.6
+                range(len(shown)), shown[column], 0.7, color=_CEILING_COLOR, edgecolor=GRAY, lw=0.6
             )
             axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=4)
             for x, task in enumerate(shown["task"]):
@@ -48,7 +48,7 @@ def ceilings(labels: pd.DataFrame, scores: pd.DataFrame) -> bytes:
             axes.grid(True, axis="y")
             axes.set_title("log-sMAPE" if metric == "log_smape" else "exact match")
         drawn.figure.supylabel("percent")
-        ceiling = Patch(facecolor=_CEILING_COLOR, edgecolor=GREY, label="all answers correct")
+        ceiling = Patch(facecolor=_CEILING_COLOR, edgecolor=GRAY, label="all answers correct")
         circle = Line2D([], [], color=PALETTE[0], marker="o", ls="", ms=4, mfc="none")
         circle.set_label("published (paper), all models")
         legend(drawn.figure, [ceiling, circle])
@@ -74,10 +74,10 @@ def causes(scores: pd.DataFrame) -> bytes:
             total = of_task[list(CAUSES)].sum(axis="columns", min_count=1)
             axes.plot(total, range(len(configs)), "|", color=BLACK, ms=7)
             for row in total.isna().to_numpy().nonzero()[0].tolist():
-                axes.text(0, row, " no responses", va="center", fontsize=7, color=GREY)
+                axes.text(0, row, " no responses", va="center", fontsize=7, color=GRAY)
             axes.set_yticks(range(len(configs)), configs)
             axes.tick_params(axis="y", length=0)
-            axes.axvline(0, color=GREY, lw=0.6)
+            axes.axvline(0, color=GRAY, lw=0.6)
             axes.grid(True, axis="x")
         drawn.axes[0].set_ylim(len(configs) - 0.5, -0.5)
         label_axes(drawn, "change of exact match in points (ranges differ)", "")

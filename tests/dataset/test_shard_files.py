@@ -132,7 +132,7 @@ def test_a_killed_worker_ends_the_command(tmp_path: Path, whole: dict[str, bytes
 
 
 def children(parent: int) -> list[int]:
-    """Return the worker processes of a process, recognised by their command lines."""
+    """Return the worker processes of a process, recognized by their command lines."""
     workers = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

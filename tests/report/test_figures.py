@@ -246,7 +246,7 @@ def test_more_than_eight_runs_are_split_into_several_figures(many: list[Path]) -
     assert any(text.startswith("Costs $5 and $10") for of in labels.values() for text in of)
 
 
-def test_shares_are_of_the_counted_questions_and_every_kind_has_a_colour(tmp_path: Path) -> None:
+def test_shares_are_of_the_counted_questions_and_every_kind_has_a_color(tmp_path: Path) -> None:
     data = data_of([runs.mixed_run(tmp_path)])
     (run,) = data.runs
     shares = failure_shares(run)

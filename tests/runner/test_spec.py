@@ -86,8 +86,8 @@ def test_the_python_api_has_the_options_and_explains_them(
     assert inspect.signature(function).parameters == inspect.signature(kind).parameters
     for each in options_of(kind):
         assert f"{each.name}: {field_docs(kind)[each.name]}" in str(function.__doc__)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
-        function("m", colour="red")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):
+        function("m", color="red")
 
 
 @pytest.mark.parametrize(

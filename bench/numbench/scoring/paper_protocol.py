@@ -24,7 +24,7 @@ ITEMS_PER_TASK = 500
 STUDY_NUMBER = re.compile(
     r"[-+]?(?:0(?!\.[0-9])|[0-9]*\.[0-9]+|[1-9][0-9]*)(?:[eE][-+]?[0-9]+)?", re.ASCII
 )
-"""What the study recognised as a number: 0 unless a fraction follows, a fraction, or an integer
+"""What the study recognized as a number: 0 unless a fraction follows, a fraction, or an integer
 without leading zeros, each with an optional exponent."""
 
 # The study excluded token counts above 200 of this run as outliers.

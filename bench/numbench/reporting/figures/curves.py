@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
-from numbench.plot_style import GREY, PALETTE
+from numbench.plot_style import GRAY, PALETTE
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
@@ -114,7 +114,7 @@ def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
     figure = facets(len(variants), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(tasks))
     limit = _MIN_RANGE
     for number, (axes, variant) in enumerate(zip(figure.axes, variants, strict=True)):
-        axes.axvline(0, color=GREY, linewidth=0.7)
+        axes.axvline(0, color=GRAY, linewidth=0.7)
         values = []
         for row in rows:
             estimate, p = row.cells["difference"], row.cells["p"]

@@ -20,14 +20,14 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from numbench.plot_style import FULL_WIDTH, GREY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle, fix_layout
+from numbench.plot_style import FULL_WIDTH, GRAY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle, fix_layout
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import one_line
 
 LEAD_WIDTH = 4.75
 """Width in inches: two figures fit side by side at the top of the page."""
-FRONT_COLOUR = "#0072B2"
-DOMINATED_COLOUR = "#8a8a8a"
+FRONT_COLOR = "#0072B2"
+DOMINATED_COLOR = "#8a8a8a"
 _LEGEND_ROW_HEIGHT = 0.145
 _LEGEND_KEY_WIDTH = 0.43
 _LOG_SCALE_RATIO = 20
@@ -43,12 +43,12 @@ _KEY_STYLE = {"markersize": 4.0, "linestyle": ""}
 class Dot(NamedTuple):
     """A value with its interval in a row of `dots`.
 
-    face: of the marker, by default its colour. key: see `mark`.
+    face: of the marker, by default its color. key: see `mark`.
     """
 
     row: float
     estimate: Estimate
-    colour: str
+    color: str
     marker: str = "o"
     face: str = ""
     label: str = ""
@@ -113,16 +113,16 @@ def dots(
     alike: dict[tuple[str, ...], list[Dot]] = {}
     for dot in values:
         alike.setdefault(dot[2:6], []).append(dot)
-    for (colour, marker, face, label), group in alike.items():
+    for (color, marker, face, label), group in alike.items():
         points, _, _ = axes.errorbar(
             [dot.estimate.value for dot in group],
             [dot.row for dot in group],
             xerr=_errors([dot.estimate for dot in group]),
             fmt=marker,
-            color=colour,
+            color=color,
             elinewidth=1.0,
             markersize=3.4,
-            markerfacecolor=face or colour,
+            markerfacecolor=face or color,
             markeredgewidth=0.8,
             clip_on=False,
             zorder=3,
@@ -162,7 +162,7 @@ def lines(
         x,
         [estimate.value for estimate in y],
         yerr=_errors(y),
-        color=style.colour,
+        color=style.color,
         linestyle=style.line,
         linewidth=0.9,
         elinewidth=0.7,
@@ -178,17 +178,17 @@ def lines(
 def stacked(
     axes: Axes,
     rows: Sequence[Mapping[str, float]],
-    colours: Mapping[str, str],
+    colors: Mapping[str, str],
     totals: Sequence[Estimate],
     labels: Sequence[str],
 ) -> None:
-    """Draw a stacked bar per row, its parts in the order of the colours, and the total's bounds."""
+    """Draw a stacked bar per row, its parts in the order of the colors, and the total's bounds."""
     for row, parts in enumerate(rows):
         left = 0.0
-        for part, colour in colours.items():
+        for part, color in colors.items():
             if width := parts.get(part, 0.0):
                 axes.barh(
-                    row, width, 0.74, left=left, color=colour, edgecolor="white", lw=0.4, label=part
+                    row, width, 0.74, left=left, color=color, edgecolor="white", lw=0.4, label=part
                 )
                 left += width
     values = [total.value for total in totals]
@@ -201,11 +201,11 @@ def stacked(
 
 
 def heat(
-    axes: Axes, table: np.ndarray, x_edges: Sequence[float], colours: str, norm: Normalize
+    axes: Axes, table: np.ndarray, x_edges: Sequence[float], colors: str, norm: Normalize
 ) -> None:
-    """Draw a matrix as colours, one row of cells per row of the panel; NaN stays white."""
+    """Draw a matrix as colors, one row of cells per row of the panel; NaN stays white."""
     rows = np.arange(len(table) + 1) - 0.5
-    axes.pcolormesh(x_edges, rows, np.ma.masked_invalid(table), cmap=colours, norm=norm)
+    axes.pcolormesh(x_edges, rows, np.ma.masked_invalid(table), cmap=colors, norm=norm)
     for row in range(1, len(table)):
         axes.axhline(row - 0.5, color="white", linewidth=1.5)
     axes.set_ylim(len(table) - 0.5, -0.5)
@@ -214,9 +214,9 @@ def heat(
         spine.set_visible(False)
 
 
-def colour_bar(figure: Figure, colours: str, norm: Normalize, label: str) -> Any:
-    """Add the scale of the colours of `heat` to a figure and return it."""
-    mappable = ScalarMappable(norm, colours)
+def color_bar(figure: Figure, colors: str, norm: Normalize, label: str) -> Any:
+    """Add the scale of the colors of `heat` to a figure and return it."""
+    mappable = ScalarMappable(norm, colors)
     bar = figure.colorbar(mappable, ax=figure.axes, aspect=25, pad=0.01)
     bar.set_label(label)
     return bar
@@ -231,11 +231,11 @@ def front(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
     prices = [value for p in points for value in p.price if value is not None]
     _price_axis(axes, prices)
     for point in sorted(points, key=lambda point: point in best):
-        _draw_point(axes, point, FRONT_COLOUR if point in best else DOMINATED_COLOUR)
+        _draw_point(axes, point, FRONT_COLOR if point in best else DOMINATED_COLOR)
     axes.plot(
         [p.price.value for p in best],
         [p.score.value for p in best],
-        color=FRONT_COLOUR,
+        color=FRONT_COLOR,
         linewidth=1.2,
         drawstyle="steps-post",
         label="Pareto front",
@@ -282,16 +282,16 @@ def _price_axis(axes: Axes, prices: Sequence[float]) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(short_count))
 
 
-def _draw_point(axes: Axes, point: Point, colour: str) -> None:
+def _draw_point(axes: Axes, point: Point, color: str) -> None:
     marker, _, _ = axes.errorbar(
         *_price(point),
         xerr=_errors([point.price]),
         yerr=_errors([point.score]),
         fmt=_TOOL_MARKER if point.has_tool else "o",
-        color=colour,
+        color=color,
         elinewidth=0.8,
         markersize=_MARKER_SIZE,
-        markerfacecolor=colour if point.is_run else "white",
+        markerfacecolor=color if point.is_run else "white",
         zorder=3,
     )
     mark(marker, [point.key])
@@ -337,14 +337,14 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
             ha="center",
             va="center",
             fontsize=SMALL_FONT_SIZE,
-            color="black" if point in best else GREY,
+            color="black" if point in best else GRAY,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2},
             zorder=5,
         )
         if lift:
             # A line leads to a name that is not beside its point.
             end = (box.x0 if box.x0 > x else box.x1, (box.y0 + box.y1) / 2)
-            line = {"arrowstyle": "-", "linewidth": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 3}
+            line = {"arrowstyle": "-", "linewidth": 0.5, "color": GRAY, "shrinkA": 0, "shrinkB": 3}
             to = tuple(place.transform(end))
             axes.annotate("", _price(point), to, textcoords="axes fraction", arrowprops=line)
 
@@ -357,7 +357,7 @@ def _fits(box: Bbox, frame: Bbox) -> bool:
     return all(frame.contains(*corner) for corner in (box.min, box.max))
 
 
-def key(axes: Axes, label: str, marker: str = "o", color: str = GREY, **style: Any) -> None:
+def key(axes: Axes, label: str, marker: str = "o", color: str = GRAY, **style: Any) -> None:
     """Add an entry to the legend for something that is drawn without a label."""
     axes.plot([], [], label=label, marker=marker, color=color, **{**_KEY_STYLE, **style})
 

@@ -16,7 +16,7 @@ from numbench.reporting.data import Configuration, ReportData, amount_estimate
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     Dot,
-    colour_bar,
+    color_bar,
     dots,
     facets,
     fit_text,
@@ -55,8 +55,8 @@ _BAR_HEIGHT = 0.2
 _BAR_LABEL_WIDTH = 2.6
 
 DIGITS = 15
-_COLOURS = "Blues"
-_MEAN_COLOUR = "#D55E00"
+_COLORS = "Blues"
+_MEAN_COLOR = "#D55E00"
 _ROW_HEIGHT = 0.15
 _ACROSS = 4
 _LABEL_WIDTH = 1.7
@@ -93,8 +93,8 @@ def _failures(data: ReportData) -> Drawn:
         value, low, high = data.estimate(run, "exact_match") or Estimate(100.0)
         ends = (None if bound is None else 100 - bound for bound in (high, low))
         totals.append(Estimate(100 - value, *ends))
-    colours = dict(zip(KINDS, PALETTE, strict=False))
-    stacked(axes, list(map(failure_shares, runs)), colours, totals, labels)
+    colors = dict(zip(KINDS, PALETTE, strict=False))
+    stacked(axes, list(map(failure_shares, runs)), colors, totals, labels)
     axes.set_xlabel("percent of the questions, mean over the tasks")
     interval_key(axes)
     legend(figure)
@@ -155,14 +155,14 @@ def _digits(data: ReportData) -> Drawn:
                 table[row, 0] = of_run.shares[0]
                 table[row, 2:] = of_run.shares[1:]
                 label = "mean with 95% interval"
-                means.append(Dot(row, of_run.mean, _MEAN_COLOUR, label=label, key=f"{run}.{task}"))
+                means.append(Dot(row, of_run.mean, _MEAN_COLOR, label=label, key=f"{run}.{task}"))
         dots(axes, means, names, are_shown=number % _ACROSS == 0)
         axes.grid(False)
-        heat(axes, table, np.arange(-2.5, DIGITS + 1).tolist(), _COLOURS, norm)
+        heat(axes, table, np.arange(-2.5, DIGITS + 1).tolist(), _COLORS, norm)
         axes.set_xticks([-2, 0, 5, 10, 15], ["–", "0", "5", "10", "15"])
         axes.set_title(TASKS[task].display)
     figure.supxlabel("correct leading digits (–: no readable number)")
-    colour_bar(figure, _COLOURS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
+    color_bar(figure, _COLORS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
     legend(figure)
     return figure
 

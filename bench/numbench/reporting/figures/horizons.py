@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import isotonic_rates
-from numbench.plot_style import BLACK, GREY, PALETTE, RunStyle
+from numbench.plot_style import BLACK, GRAY, PALETTE, RunStyle
 from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
@@ -56,20 +56,20 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
             if horizon and horizon.items:
                 member = len(data.configurations) + indices[number]
                 values += _sizes(horizon, row + offset, style, f"{member}.{task}")
-        key(axes, legend_label(run.label), color=style.colour, linestyle="-", linewidth=1.0)
+        key(axes, legend_label(run.label), color=style.color, linestyle="-", linewidth=1.0)
     known = [horizon for run in runs for horizon in run.horizons.values()]
     dots(axes, values, [_row_name(task, runs) for task in tasks])
     size_axis(axes, min(h.smallest for h in known), max(h.largest for h in known))
     axes.set_xlabel("problem size (digits, elements or operations)")
     for row, task in enumerate(tasks):
         if task == CONTROL:
-            axes.axhspan(row - 0.5, row + 0.5, color=GREY, alpha=0.1, linewidth=0)
+            axes.axhspan(row - 0.5, row + 0.5, color=GRAY, alpha=0.1, linewidth=0)
         elif row:
             axes.axhline(row - 0.5, color="#d9d9d9", linewidth=0.4)
     for label, marker, face in (
         ("hollow: 90% correct", "o", "white"),
-        ("triangle: beyond the sizes", ">", GREY),
-        ("cross: no curve fits", "x", GREY),
+        ("triangle: beyond the sizes", ">", GRAY),
+        ("cross: no curve fits", "x", GRAY),
     ):
         key(axes, label, marker, markerfacecolor=face)
     legend(figure)
@@ -88,13 +88,13 @@ def _row_name(task: str, runs: Sequence[HorizonRun]) -> str:
 def _sizes(horizon: TaskHorizon, row: float, style: RunStyle, name: str) -> list[Dot]:
     """Return the dots of h50, or of the isotonic crossing if no curve fits, and of h90."""
     if not horizon.fits and horizon.isotonic is not None:
-        return [Dot(row, Estimate(horizon.isotonic), style.colour, "x", key=name)]
+        return [Dot(row, Estimate(horizon.isotonic), style.color, "x", key=name)]
     beyond = _beyond(horizon, horizon.h50.value)
     marker = {-1: "<", 0: "o", 1: ">"}[beyond]
-    sizes = [Dot(row, _within(horizon, horizon.h50), style.colour, marker, key=name)]
+    sizes = [Dot(row, _within(horizon, horizon.h50), style.color, marker, key=name)]
     h90 = horizon.h90
     if horizon.fits and h90 and not beyond and not _beyond(horizon, h90.value):
-        sizes.append(Dot(row, Estimate(h90.value), style.colour, "o", "white", key=name))
+        sizes.append(Dot(row, Estimate(h90.value), style.color, "o", "white", key=name))
     return sizes
 
 
@@ -121,7 +121,7 @@ def horizon_curves(run: HorizonRun) -> Figure:
             shares = [100 * point.probability for point in control.band]
             sizes = [point.size for point in control.band]
             axes.plot(
-                sizes, shares, color=GREY, linestyle=(0, (4, 2)), lw=0.9, label="control: copy"
+                sizes, shares, color=GRAY, linestyle=(0, (4, 2)), lw=0.9, label="control: copy"
             )
         size = shown_h50(horizon)
         text = horizon.text(size) if size is not None else "no fit"
@@ -143,16 +143,16 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
     marks = [(horizon.h50.value, _BLUE)] if horizon.fits else []
     if (horizon.is_doubtful or not horizon.fits) and horizon.isotonic is not None:
         marks.append((horizon.isotonic, _ORANGE))
-    for size, colour in marks:
+    for size, color in marks:
         if not _beyond(horizon, size):
-            axes.axvline(size, color=colour, linewidth=0.7)
+            axes.axvline(size, color=color, linewidth=0.7)
     if not horizon.counts:
         return
     sizes = [count.size for count in horizon.counts]
     rates = [100 * count.right / count.total for count in horizon.counts]
     bounds = [wilson(count.right, count.total) for count in horizon.counts]
     low, high = 100 * np.array(bounds).T
-    axes.vlines(sizes, low, high, GREY, lw=0.4, alpha=0.7)
+    axes.vlines(sizes, low, high, GRAY, lw=0.4, alpha=0.7)
     areas = [4.0 * count.total**0.5 for count in horizon.counts]
     answers = axes.scatter(
         sizes, rates, areas, color=BLACK, linewidths=0, zorder=3, label="answers with 95% intervals"

@@ -14,9 +14,9 @@ from matplotlib.projections.polar import PolarAxes
 from numbench.plot_style import (
     BLACK,
     FULL_WIDTH,
-    GREY,
+    GRAY,
     HALF_WIDTH,
-    LEVEL_COLOURS,
+    LEVEL_COLORS,
     MARKERS,
     PUBLISHED_LINE,
     SMALL_FONT_SIZE,
@@ -117,13 +117,13 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
         axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0), y=1.12)
         for index in group.references[:1]:
             best = data.configurations[index].label
-            _polygon(axes, data, index, group.tasks, GREY, "", f"{best}, published")
+            _polygon(axes, data, index, group.tasks, GRAY, "", f"{best}, published")
         seen: list[str] = []
         for index, one in zip(group.runs, ones, strict=True):
             if one.name == model:
-                colour = LEVEL_COLOURS.get(one.level, BLACK)
+                color = LEVEL_COLORS.get(one.level, BLACK)
                 marker = MARKERS[seen.count(one.level) % len(MARKERS)]
-                _polygon(axes, data, index, group.tasks, colour, marker, one.level)
+                _polygon(axes, data, index, group.tasks, color, marker, one.level)
                 seen.append(one.level)
     interval_key(figure.axes[0])
     legend(figure)
@@ -161,7 +161,7 @@ def _polygon(
     data: ReportData,
     member: int,
     tasks: Sequence[str],
-    colour: str,
+    color: str,
     marker: str,
     label: str,
 ) -> None:
@@ -173,7 +173,7 @@ def _polygon(
     estimates = [data.estimate(one, "score", task) for task in tasks]
     scores = [estimate.value if estimate else math.nan for estimate in estimates]
     angles = [_angle(index, tasks) for index in range(len(tasks) + 1)]
-    style: dict[str, Any] = {"color": colour, "clip_on": False}
+    style: dict[str, Any] = {"color": color, "clip_on": False}
     if not marker:
         style |= {"linestyle": PUBLISHED_LINE, "linewidth": 0.7, "zorder": 2.5}
     (line,) = axes.plot(angles, [*scores, scores[0]], **style, label=legend_label(label))
@@ -187,7 +187,7 @@ def _polygon(
             ends = [estimate.low, estimate.high]
             axes.plot([angle, angle], ends, linewidth=1.6, zorder=3.2, **style)
     if not any(map(math.isnan, scores)):
-        axes.fill(angles[:-1], scores, color=colour, alpha=0.07, linewidth=0)
+        axes.fill(angles[:-1], scores, color=color, alpha=0.07, linewidth=0)
 
 
 def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
@@ -207,16 +207,16 @@ def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
             # The mean over fewer tasks is not one of all.
             if estimate is None or (task == ALL and len(one.tasks) < len(group.tasks)):
                 continue
-            colour = styles[one.model].colour if row < len(group.runs) else GREY
+            color = styles[one.model].color if row < len(group.runs) else GRAY
             face = "white" if data.is_published(one, task) else ""
             name = str(group.members[row]) + ("" if task == ALL else f".{task}")
-            values.append(Dot(row, estimate, colour, face=face, key=name))
+            values.append(Dot(row, estimate, color, face=face, key=name))
         dots(axes, values, labels, are_shown=number % _ACROSS == 0)
         axes.set_title("All tasks" if task == ALL else TASKS[task].display)
         axes.set_xlim(-4, 104)
         axes.set_xticks([0, 50, 100])
         if len(members) > len(group.runs):
-            axes.axhline(len(group.runs) - 0.5, color=GREY, linewidth=0.6)
+            axes.axhline(len(group.runs) - 0.5, color=GRAY, linewidth=0.6)
     interval_key(figure.axes[0])
     if any(one.published for one in members):
         key(figure.axes[0], "hollow: published, not re-scored", markerfacecolor="white")
