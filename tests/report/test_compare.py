@@ -243,6 +243,26 @@ def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, numbench) -> N
         done = numbench("compare", *arguments)
         assert (done.code, done.out) == (2, "") and message in done.err
         assert done.err.count("\n") == 1
+    content = json.loads(file.read_text())
+    for scores, message in (
+        ({"nonsense": []}, "no task 'nonsense'"),
+        ({"std": [100.5]}, "<= 100"),
+        ({"std": [-1.0]}, ">= 0"),
+        ({"std": [1.0]}, "1 scores of std, not"),
+        ({}, "no task in common"),
+    ):
+        file.write_text(json.dumps(content | {"scores": scores}))
+        done = numbench("compare", file, fallen)
+        assert done.code == 2 and message in done.err
+
+
+def test_only_a_baseline_is_replaced_by_a_baseline(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "baseline.json"
+    for _ in range(2):
+        assert numbench("export", "--to", "baseline", "--out", file, old).code == 0
+    file.write_text("notes")
+    done = numbench("export", "--to", "baseline", "--out", file, old)
+    assert done.code == 2 and "is not a baseline" in done.err and file.read_text() == "notes"
 
 
 def test_annotations_of_github(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -132,7 +132,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str
     protocol: ProtocolName
     signatures: dict[str, str]
-    scores: dict[str, tuple[float | None, ...]]
+    scores: dict[str, tuple[Annotated[float, msgspec.Meta(ge=0, le=100)] | None, ...]]
     schema: Schema = SCHEMA
 
 
@@ -210,7 +210,15 @@ def excludes(task: ComparedTask, margin: float) -> bool:
 
 
 def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> None:
-    """Write the scores of a run to a file that `compare` takes in place of the run."""
+    """Write the scores of a run to a file that `compare` takes in place of the run.
+
+    An earlier baseline is replaced. Raises BadInput if `file` is anything else.
+    """
+    if file.exists():
+        try:
+            jsonl.read_json(file, Baseline)
+        except BadInput as error:
+            raise BadInput(f"--out {file} exists and is not a baseline: name a new file") from error
     scored = score_dataset_run(run_folder(run), protocol)
     side = _side(scored)
     scores: dict[str, tuple[float | None, ...]] = {}
@@ -239,7 +247,9 @@ def _read_baseline(file: Path, protocol: ProtocolName, dataset: Dataset) -> _Sid
         return _Side(run, info, sha256, RunValues(sha256, {}), {})
     values, items = {}, {}
     for task, scores in baseline.scores.items():
-        asked = [item.id for item in info.select_items(dataset.by_task.get(task, []))]
+        if task not in dataset.by_task:
+            raise BadInput(f"{file}: dataset {baseline.dataset} has no task {task!r}")
+        asked = [item.id for item in info.select_items(dataset.by_task[task])]
         if len(asked) != len(scores):
             raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
         known = {

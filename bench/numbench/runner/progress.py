@@ -234,7 +234,7 @@ class RunStats:
         self.count_reply(item.task, response)
 
     def count_reply(self, task: str, response: Response) -> None:
-        """Count tokens and cost of a reply in this call, whether or not a conversation goes on."""
+        """Count the tokens and cost of a reply in this call, even if its conversation continues."""
         report = self.report
         self.add(TaskProgress(task, cost=response.cost))
         report.input_tokens = _sum(report.input_tokens, response.usage.input)

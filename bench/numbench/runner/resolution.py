@@ -181,10 +181,10 @@ class PreparedRun:
         return parse_calculator(self.spec.tools) if self.spec.tools else None
 
     def with_results(self, requested: ItemSample, completion: Completion) -> Completion:
-        """Return a completion with the results of its calls, if the conversation goes on.
+        """Return a completion with the results of its calls, if the conversation continues.
 
-        It ends with a reply that has no calls, too many of them, or an end other than its own, and
-        with the last turn of the run.
+        The conversation ends at a reply without calls, with more than `MAX_CALLS`, or cut off, and
+        at the last turn that the run allows.
         """
         calls, is_last = completion.calls, len(requested.turns) + 1 >= self.spec.max_turns
         is_cut_off = completion.error or completion.finish_reason not in ("stop", "other")
