@@ -152,14 +152,23 @@ def test_several_datasets_samples_wordings_and_sizes_are_legible(
     assert_all_legible(spec, synthetic_data)
 
 
-def test_a_trend_is_legible(many: list[Path]) -> None:
+def test_a_trend_has_a_panel_for_each_known_value(many: list[Path]) -> None:
     nights = []
     for day in range(1, 8):
         nights.append(shutil.copytree(many[0], many[0].with_name(f"night-{day}")))
         info = json.loads((nights[-1] / "run.json").read_text())
         info["created"] = f"2026-11-0{day}T03:00:00+00:00"
         (nights[-1] / "run.json").write_text(json.dumps(info))
-    assert_all_legible(BY_NAME["trend"], data_of(nights))
+    for unknown, panels in ({}, 3), ({"cost": None}, 2), ({"cost": None, "usage": {}}, 1):
+        for night in nights:
+            responses = night / "responses.jsonl"
+            lines = [json.loads(line) | unknown for line in responses.read_text().splitlines()]
+            responses.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        data = data_of(nights)
+        assert_all_legible(BY_NAME["trend"], data)
+        with plot_style.plot_style():
+            (figure,) = draw(BY_NAME["trend"], data).values()
+        assert len(figure.axes) == panels
 
 
 def test_each_dataset_has_a_front_and_a_heading_of_its_own(

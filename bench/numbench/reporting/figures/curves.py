@@ -144,10 +144,11 @@ def _trend(data: ReportData) -> Drawn:
         series.setdefault((row.group, row.cells["series"]), []).append(row)
     if not series:
         return "no runs differ only in their date"
-    figure, styles = facets(2, across=2), run_styles(data, data.configurations)
-    for axes, field, title in zip(
-        figure.axes, ("score", "tokens"), ("score in percent", "tokens per answer"), strict=True
-    ):
+    titles = {"score": "score in percent", "tokens": "tokens per answer", "cost": "USD per 1,000"}
+    cells = [row.cells for rows in series.values() for row in rows]
+    fields = [name for name in titles if any(isinstance(c[name], Estimate) for c in cells)]
+    figure, styles = facets(len(fields), across=3), run_styles(data, data.configurations)
+    for axes, field in zip(figure.axes, fields, strict=True):
         for rows in series.values():
             known = [row for row in rows if isinstance(row.cells[field], Estimate)]
             dates = date2num([datetime.fromisoformat(str(row.cells["date"])) for row in known])  # type: ignore[no-untyped-call]
@@ -157,7 +158,7 @@ def _trend(data: ReportData) -> Drawn:
             lines(axes, dates.tolist(), values, styles[rows[0].run or 0], label)
         axes.xaxis.set_major_locator(locator := AutoDateLocator(minticks=2, maxticks=8))  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-        axes.set_title(title)
+        axes.set_title(titles[field])
         axes.grid(True)
     legend(figure)
     return figure
