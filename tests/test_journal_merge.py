@@ -38,7 +38,7 @@ from numbench.records import (
 from numbench.reporting.data import ReportData
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.planning import plan
-from numbench.runner.resolution import describe, resolve
+from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider

@@ -17,7 +17,8 @@ from numbench.cli import app
 from numbench.journal import read_run
 from numbench.records import Completion, Failure
 from numbench.runner import workers
-from numbench.runner.planning import plan, plan_table
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from numbench.served_models import ServedModels, is_same_model

@@ -9,7 +9,7 @@ import pytest
 from numbench.dataset.store import open_dataset
 from numbench.models import describe_model
 from numbench.records import Response
-from numbench.runner.resolution import resolve
+from numbench.runner.prepare import resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_exact, summarize
 from tests.ecosystem import canned

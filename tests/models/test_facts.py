@@ -18,7 +18,7 @@ from numbench.models.facts import bundled_tables
 from numbench.models.prices import find_price
 from numbench.models.providers import find_provider
 from numbench.runner.estimates import cost_limit_note, highest_costs
-from numbench.runner.resolution import describe, resolve
+from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from tests.support.clock import set_date
 

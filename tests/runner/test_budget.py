@@ -10,7 +10,7 @@ import pytest
 from numbench.journal import SENT, Journal
 from numbench.records import ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
-from numbench.runner.resolution import describe, resolve
+from numbench.runner.prepare import describe, resolve
 from numbench.runner.run_state import read_state
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item

@@ -15,7 +15,8 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.models.prices import load_model_map
 from numbench.runner.estimates import published_tokens
 from numbench.runner.execution import run
-from numbench.runner.planning import Plan, missing_keys, plan, plan_table
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import Plan, missing_keys, plan
 from numbench.runner.progress import RunReport
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite, plan_suite, run_suite

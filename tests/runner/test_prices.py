@@ -16,8 +16,9 @@ from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
-from numbench.runner.planning import plan, plan_table
-from numbench.runner.resolution import describe, resolve
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan
+from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from tests.support.clock import set_date
 

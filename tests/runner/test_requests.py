@@ -17,7 +17,8 @@ from numbench.errors import BadInput
 from numbench.journal import REQUESTS, read_run
 from numbench.records import Response
 from numbench.runner.few_shot import example_messages, examples
-from numbench.runner.planning import plan, plan_table
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan
 from numbench.runner.recorded_requests import read_requests
 from numbench.runner.spec import RunSpec
 from numbench.scoring.exact_protocol import score_exact

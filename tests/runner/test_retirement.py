@@ -16,7 +16,7 @@ from rich.console import Console
 import numbench as nb
 from numbench.models.catalogue import describe_hosted
 from numbench.runner.estimates import published_configurations
-from numbench.runner.planning import plan_table
+from numbench.runner.plan_table import plan_table
 from numbench.runner.suite import paper_suite, plan_suite
 from tests.support import servers
 from tests.support.clock import set_date

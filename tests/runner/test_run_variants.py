@@ -21,7 +21,8 @@ from numbench.journal_merge import merge_runs
 from numbench.records import Item
 from numbench.runner.execution import run
 from numbench.runner.few_shot import _answer_json
-from numbench.runner.planning import plan, plan_table
+from numbench.runner.plan_table import plan_table
+from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import expand, plan_suite, run_suite, suite_file
 from numbench.scoring import is_correct, score_run

@@ -235,7 +235,7 @@ def _run_one(spec: RunSpec, dry_run: bool) -> None:
 
 def _print_plans(plans: Sequence[Plan]) -> None:
     """Print what runs would send and cost, which is the result of a dry run."""
-    from numbench.runner.planning import plan_table
+    from numbench.runner.plan_table import plan_table
 
     set_result(
         [PlannedRun(each.path, each.title, each.tasks, each.total, each.notes) for each in plans]

@@ -39,7 +39,8 @@ from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import PAPER, FinishReason, Item, Response, Score, answer_text
 from numbench.runner.few_shot import examples, messages_before
-from numbench.runner.resolution import interleave, select_tasks
+from numbench.runner.prepare import select_tasks
+from numbench.runner.request_source import interleave
 from numbench.scoring import categorize, score_exact
 from numbench.tasks.prompts import load_prompt_set
 

@@ -25,8 +25,8 @@ from numbench.memory_test.registration import (
 )
 from numbench.memory_test.rule import PairedDesign, register_rule, shared_weights
 from numbench.runner.planning import Plan, plan
+from numbench.runner.prepare import describe, folder_name, select_tasks
 from numbench.runner.progress import RunReport, ScoreCallback
-from numbench.runner.resolution import describe, folder_name, select_tasks
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import run_suite

@@ -18,10 +18,10 @@ from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.records import Completion, ItemSample, Job, Response
 from numbench.runner.budget import RunCosts, limit_message
+from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.refusal import Refusal, explain_refusal
 from numbench.runner.request_source import RequestSource
-from numbench.runner.resolution import PreparedRun
 from numbench.runner.retrying import Attempts, RetryPolicy
 from numbench.runner.run_state import RunState
 from numbench.runner.spec import RetryKind

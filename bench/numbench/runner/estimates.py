@@ -11,7 +11,7 @@ from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import fee_parameters
 from numbench.published import published_means
 from numbench.records import ItemSample
-from numbench.runner.resolution import PreparedRun
+from numbench.runner.prepared_run import PreparedRun
 from numbench.tasks import calculator
 
 CHARACTERS_PER_TOKEN = 3

@@ -17,11 +17,16 @@ from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
 from numbench.runner.estimates import cost_limit_note, length_note
 from numbench.runner.prepare import prepare
+from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
 from numbench.runner.recorded_requests import record_requests
-from numbench.runner.request_source import DatasetRequests, HorizonRequests, RequestSource
-from numbench.runner.resolution import PreparedRun, interleave
+from numbench.runner.request_source import (
+    DatasetRequests,
+    HorizonRequests,
+    RequestSource,
+    interleave,
+)
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec

@@ -1,24 +1,47 @@
-"""A run that is ready: everything that its specification refers to is looked up once.
-
-A plan puts numbers to it, and `execution` executes it; a suite is a list of them.
-"""
+"""Prepare a run: look up model, dataset, questions, folder and first requests, once."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import platform
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 
 import msgspec
 
+from numbench._version import __version__
+from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
+from numbench.horizon.items import ItemSequences
 from numbench.journal import INFO, resumed_info
 from numbench.jsonl import read_json
-from numbench.models import open_batch, open_model
+from numbench.models import (
+    ModelDescription,
+    RequestSettings,
+    describe_model,
+    open_batch,
+    open_model,
+)
 from numbench.models.catalogue import find_model_provider
-from numbench.records import RunInfo
+from numbench.records import RunInfo, parse_shard
 from numbench.runner.estimates import check_cost_limit
+from numbench.runner.few_shot import Examples, examples, examples_sha256
+from numbench.runner.horizon_questions import example_questions, horizon_info, permitted_sizes
+from numbench.runner.options import option_name, options_of
+from numbench.runner.prepared_run import PreparedRun, price_of, server_of
 from numbench.runner.recorded_requests import with_requests
-from numbench.runner.resolution import PreparedRun, describe, resolve, server_of
-from numbench.runner.spec import RunSpec
+from numbench.runner.request_options import check_params, recorded_headers
+from numbench.runner.spec import HorizonSpec, RunSpec
+from numbench.secrets import mask_json
+from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
+from numbench.tasks.prompts import QUESTIONS
+from numbench.transforms import NO_TRANSFORM, open_variant
+
+_UNREAD_NOTATIONS = ("grouping", "decimal-comma")
+"""Transformations whose numbers the models that take no prompts cannot read."""
 
 
 def prepare(spec: RunSpec) -> PreparedRun:
@@ -58,3 +81,187 @@ def _with_stored_token_limit(resolved: PreparedRun) -> PreparedRun:
     if spec.max_tokens is not None or not isinstance(stored, int | None):
         return replace(resolved, info=info)
     return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
+
+
+def describe(spec: RunSpec) -> ModelDescription:
+    """Return the description of the model. Raises BadInput for an unknown model or level."""
+    return describe_model(spec.model, spec.reasoning, server_of(spec))
+
+
+def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
+    """Look up what `spec` refers to, for the model with this `description`.
+
+    Raises BadInput for wrong values.
+    """
+    _check_options(spec, description)
+    changes = {
+        each.name: value
+        for each in options_of(RunSpec)
+        if each.option.is_setting and (value := getattr(spec, each.name)) is not None
+    }
+    if spec.tools and spec.structured is None:
+        # On many servers a schema of the answer excludes calls.
+        changes["structured"] = False
+    settings = replace(description.settings, **changes)
+    sizes: Mapping[str, tuple[int, ...]] = {}
+    if isinstance(spec, HorizonSpec):
+        scaled = [name for name, task in TASKS.items() if task.sizes]
+        tasks = _chosen(spec.tasks, SCALED_TASKS, scaled, "has no sizes")
+        items = ItemSequences(spec.question_seed)
+        sizes = permitted_sizes(spec, tasks, items, description, settings)
+        dataset: Dataset = example_questions(sizes, items)
+    else:
+        dataset = open_dataset(spec.dataset)
+        tasks = select_tasks(dataset, spec.tasks)
+    variant = open_variant(spec.prompt_set, spec.transform)
+    if spec.tools and not variant.prompts.options.tools:
+        raise BadInput(
+            f"--prompts {variant.prompts.name}: these prompts forbid tools, or lack tools = true "
+            f"in {variant.prompts.folder / QUESTIONS}; omit --prompts or --tools"
+        )
+    tasks = variant.select_tasks(tasks, is_chosen=spec.tasks is not None)
+    shown = {
+        task: tuple(map(variant.ask, items))
+        for task, items in examples(dataset, tasks, spec.few_shot).items()
+    }
+    folder = spec.folder or Path("results") / folder_name(spec, description.level, dataset.name)
+    price = price_of(spec, description)
+    versions = {"numbench": __version__, "python": platform.python_version()}
+    if description.provider.sdk is not None:
+        versions[description.provider.sdk] = version(description.provider.sdk)
+    info = RunInfo(
+        model=spec.model,
+        display=description.display,
+        reasoning=description.level,
+        dataset=dataset.ref(folder),
+        prompt=variant.prompts.ref(tasks),
+        tasks=tasks,
+        limit=spec.limit,
+        settings=_recorded_settings(spec, description, settings, shown),
+        versions=versions,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        shard=parse_shard(spec.shard),
+        price=price.record if price else None,
+        transform=variant.transform.name if variant.transform else None,
+        horizon=horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
+    )
+    return PreparedRun(
+        spec, description, dataset, tasks, settings, shown, folder, info, variant, price, sizes
+    )
+
+
+def _check_options(spec: RunSpec, description: ModelDescription) -> None:
+    """Raise BadInput for options that the model cannot have.
+
+    Samples at temperature 0 are refused unless the user gave that temperature, e.g. to measure
+    how far a server is from deterministic.
+    """
+    refusals = (
+        (
+            description.provider.deterministic,
+            "gives the same answer every time",
+            "samples temperature",
+        ),
+        (description.settings.temperature is None, "accepts no temperature", "temperature"),
+        (
+            not description.provider.takes_prompts,
+            "takes no prompts",
+            "prompts few_shot max_tokens seed",
+        ),
+        (not description.takes_seed, "takes no seed in this API", "seed"),
+        (
+            description.route is None,
+            "runs in this process",
+            "params headers structured rpm stream base_url api tools",
+        ),
+        (
+            not description.provider.inspects_requests,
+            "has a provider without `inspects_requests`",
+            "params headers",
+        ),
+        (not description.provider.takes_tools, "has a provider that takes no tools", "tools"),
+    )
+    given = {each.name for each in options_of(spec) if getattr(spec, each.name) != each.default}
+    for is_refused, reason, names in refusals:
+        unusable = [option_name(name) for name in names.split() if name in given]
+        if is_refused and unusable:
+            raise BadInput(f"{spec.model} {reason}: omit {' and '.join(unusable)}")
+    if not description.provider.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
+        raise BadInput(
+            f"{spec.model} cannot read thousands separators: omit --transform {spec.transform}"
+        )
+    if spec.samples > 1 and spec.temperature is None and description.settings.temperature == 0:
+        raise BadInput(
+            f"--samples {spec.samples}: at temperature 0 the samples are nearly identical; add "
+            "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
+        )
+    if spec.tools and "tools" in spec.params:
+        raise BadInput("--param tools: --tools sets it; omit one of them")
+    check_params(spec.params, description.level_request)
+
+
+def _recorded_settings(
+    spec: RunSpec, description: ModelDescription, settings: RequestSettings, shown: Examples
+) -> dict[str, object]:
+    """Return the settings of `run.json`: what shapes every request of the run."""
+    recorded = asdict(settings) | description.identity
+    for name in ("answer_kind", "timeout", "turns"):
+        # These belong to a single request, not to the run.
+        del recorded[name]
+    recorded["params"] = mask_json(settings.params)
+    for name in ("params", "tools"):
+        if not recorded[name]:
+            del recorded[name]
+    if spec.headers:
+        recorded["headers"] = recorded_headers(spec.headers)
+    recorded |= {
+        each.name: value
+        for each in options_of(RunSpec)
+        if each.option.is_recorded and (value := getattr(spec, each.name)) != each.default
+    }
+    if shown:
+        recorded["few_shot_sha256"] = examples_sha256(shown)
+    return recorded
+
+
+def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
+    """Return the name of a run folder: `MODEL_LEVEL_DATASET`.
+
+    Then follow other prompts than the paper's, a transformation, examples and a shard, as in
+    `_prompts-steps_swap_5-shot_shard-2-of-8`, and tools, as in `_calculator`.
+    """
+    safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
+    parts = [safe_model, level, dataset]
+    if spec.prompts:
+        parts.append(f"prompts-{Path(spec.prompts).name}")
+    if spec.tools:
+        parts.append(re.sub(r"[^\w.]+", "-", spec.tools))
+    if spec.transform not in (None, NO_TRANSFORM):
+        parts.append(str(spec.transform))
+    if spec.few_shot:
+        parts.append(f"{spec.few_shot}-shot")
+    if shard := parse_shard(spec.shard):
+        parts.append(f"shard-{shard.index}-of-{shard.count}")
+    return "_".join(parts)
+
+
+def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the tasks of a run, in the order of the registry.
+
+    Raises BadInput for a task that is unknown or not in the dataset.
+    """
+    return _chosen(tasks, source.tasks, source.tasks, f"is not in dataset {source.name}")
+
+
+def _chosen(
+    tasks: Sequence[str] | None, default: Iterable[str], possible: Collection[str], problem: str
+) -> tuple[str, ...]:
+    """Return the tasks in registry order. Raises BadInput with `problem` for an impossible one."""
+    for task in tasks or ():
+        check_task_name(task)
+        if task not in possible:
+            raise BadInput(f"task {task!r} {problem}; use {', '.join(possible)}")
+    if tasks is not None and not tasks:
+        raise BadInput(f"no task given: use {', '.join(possible)}")
+    chosen = set(default if tasks is None else tasks)
+    return tuple(task for task in TASKS if task in chosen)

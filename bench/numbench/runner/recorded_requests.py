@@ -20,7 +20,7 @@ from numbench.journal import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
 from numbench.records import Item, ItemSample, RecordedRequest
-from numbench.runner.resolution import PreparedRun
+from numbench.runner.prepared_run import PreparedRun
 from numbench.secrets import mask_json
 
 _QUESTION = "{question}"

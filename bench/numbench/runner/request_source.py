@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
@@ -11,10 +12,11 @@ from numbench.horizon.sizes import size_text
 from numbench.journal import Journal, read_rounds, read_run
 from numbench.records import Completion, ItemSample, Round, request_id
 from numbench.runner.progress import NO_VALUE, SEPARATOR, ScoreCallback
-from numbench.runner.resolution import interleave
 
 if TYPE_CHECKING:
     from numbench.horizon.measurement import TaskMeasurement
+
+_T = TypeVar("_T")
 
 
 class DatasetRequests:
@@ -174,6 +176,12 @@ def _describe(measurement: TaskMeasurement) -> str:
     estimate = f"h50 {h50} [{low}, {high}]" if measurement.design.completed else f"h50 {NO_VALUE}"
     stop = measurement.stop_reason
     return SEPARATOR.join((estimate, f"complete ({stop})")) if stop else estimate
+
+
+def interleave(groups: Iterable[Sequence[_T]]) -> Iterator[_T]:
+    """Yield one element of each group in turn, so that a partial run covers every task."""
+    for group in zip_longest(*groups):
+        yield from (element for element in group if element is not None)
 
 
 RequestSource = DatasetRequests | HorizonRequests

@@ -15,8 +15,8 @@ from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import check_known_costs, estimated_costs
+from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
-from numbench.runner.resolution import PreparedRun
 from numbench.runner.spec import RetryKind
 from numbench.served_models import ServedModels, served_models
 from numbench.thinking_text import separate_thinking

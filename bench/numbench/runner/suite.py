@@ -24,9 +24,10 @@ from numbench.runner.estimates import published_configurations
 from numbench.runner.execution import check_retirement, open_run, run_to_end
 from numbench.runner.options import option_name, options_of
 from numbench.runner.planning import Plan, missing_keys, plan
+from numbench.runner.prepare import describe, folder_name
+from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.progress_display import show_progress
-from numbench.runner.resolution import PreparedRun, describe, folder_name
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.throttle import RequestPacer
