@@ -43,7 +43,9 @@ ALL_LEVELS = "all"
 _OF_SUITE = ("out", "max_cost", "time_limit")
 """Options of the whole command, which one of its runs cannot have."""
 
-_IN_FOLDER_NAME = {"model", "reasoning", "dataset", "prompts", "transform", "few_shot", "shard"}
+_IN_FOLDER_NAME = frozenset(
+    ("model", "reasoning", "dataset", "prompts", "tools", "transform", "few_shot", "shard")
+)
 
 
 def is_sweep(options: Mapping[str, Sequence[Any]]) -> bool:
