@@ -24,7 +24,7 @@ def call(folder: Path, sent: dict[int, int], stored: list[int], free: list[int])
             for _ in range(attempts):
                 journal.record_sent(ItemSample(ITEMS[number], sample=number))
         for number in free:
-            journal.record_sent(ItemSample(ITEMS[number], sample=number), -1)
+            journal.record_unbilled(ItemSample(ITEMS[number], sample=number))
         for number in stored:
             text = "x" * number
             await journal.append(Response(item_id=ITEMS[number].id, sample=number, text=text))

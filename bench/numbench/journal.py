@@ -309,8 +309,12 @@ class Journal:
         finally:
             file.close()
 
-    def record_sent(self, requested: ItemSample, change: int = 1) -> None:
-        """Log an attempt that is about to be sent, or with -1 that one has ended and is not billed.
+    def record_unbilled(self, requested: ItemSample) -> None:
+        """Log that an attempt has ended and is not billed."""
+        self.record_sent(requested, change=-1)
+
+    def record_sent(self, requested: ItemSample, *, change: int = 1) -> None:
+        """Log an attempt that is about to be sent.
 
         A line costs one system call and no sync: the log survives the process, but not always a
         power cut. Raises NumbenchError if there is no space.

@@ -140,7 +140,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     id: the provider's, which may be empty. arguments: JSON, as the model wrote it. in_text: whether
     the call was in the text of the reply, not in the server's field for calls. result: what the
-    model is told; None for a call that was not carried out. failed: the result is an error message.
+    model is told; None for a call that was not executed. failed: the result is an error message.
     correct_result: the result before a digit of it was changed (`faulty`). changed_digit: the
     position of that digit among those of the result, from 1, without leading zeros.
     """

@@ -190,7 +190,7 @@ def failures() -> Iterator[Case]:
     dashscope, item = ("dashscope/qwen3.8-max",), {"kind": "item"}
     refused = {"kind": "transient", "possibly_billed": False}
     lost = {"kind": "transient", "possibly_billed": True}
-    daily = {**spent, "message": "the quota per day is used up"}
+    daily = {**spent, "message": "the daily quota is used up"}
     limit = "rate_limit_exceeded"
     no_quota = openai_error(quota, code="insufficient_quota")
     free = openai_error("Rate limit exceeded: free-models-per-day", code=429)

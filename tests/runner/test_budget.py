@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from numbench.journal import SENT, Journal
-from numbench.records import ItemSample, Response
+from numbench.records import Completion, Failure, ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.run_state import read_state
@@ -101,3 +101,11 @@ def test_what_a_killed_call_left_counts_before_its_run_is_opened_again(
         costs = read_state(run).costs
         assert costs.committed == 1.0
         Journal(run.folder, run.info).close()
+
+
+def test_a_failure_whose_attempts_are_paid_for_is_no_further_cost() -> None:
+    costs = RunCosts({}, {})
+    costs.add_cost("addition", 0.5)
+    costs.count(ITEMS[0], Completion(error=Failure(kind="transient", message="no"), cost=0.5), 0.5)
+    costs.count(ITEMS[1], Completion(cost=0.0))
+    assert (costs.spent, costs.tasks["addition"].count) == (0.5, 2)

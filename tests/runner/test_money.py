@@ -231,7 +231,7 @@ def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
             server, dataset, tmp_path, ["openai/dear", "openai/cheap"], max_cost=3, max_tokens=4
         )
         done: list[RunReport] = []
-        with pytest.raises(CostLimitReached, match="suite stopped at openai/dear"):
+        with pytest.raises(CostLimitReached, match=r"^openai/dear default: stopped"):
             run_suite(members, policy=QUICK, on_done=done.append)
     assert [report.answered for report in done] == [10]
     assert len(server.received) == 10

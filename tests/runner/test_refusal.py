@@ -122,6 +122,6 @@ def test_a_rejected_key_of_another_server_names_the_option_for_it(
     async def script(received: ReceivedRequest) -> Reply:
         return servers.error(401, "no key")
 
-    message = "401: no key; .*the key of http://127.0.0.1:.* is that of --api-key-env VARIABLE"
+    message = "401: no key; .*the key for http://127.0.0.1:.* by --api-key-env VARIABLE"
     with serve(script) as server, pytest.raises(NumbenchError, match=message):
         go(server, dataset, tmp_path / "run")

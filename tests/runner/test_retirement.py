@@ -153,7 +153,7 @@ def test_the_papers_suite_says_who_can_still_be_asked(
         assert texts["2026-11-27"].count(f"Note: {model} retires on") == 1
         assert f"Note: {model} retired on" in texts["2026-12-12"]
     assert "elsewhere: litellm/azure/" in texts["2026-12-12"]
-    assert "(--allow-retired asks it nevertheless)" in texts["2026-12-12"]
+    assert "(--allow-retired uses it anyway)" in texts["2026-12-12"]
     assert len(published_configurations()) == 13
 
 

@@ -4,7 +4,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +18,13 @@ from numbench.api import _takes
 from numbench.cli import app
 from numbench.cli.options import CommandWithPanels, given_values, takes_options_of
 from numbench.errors import BadInput
+from numbench.runner.execution import run as execute
 from numbench.runner.options import Option, field_docs, options_of
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.suite import suite_file
+from tests.support import servers
+from tests.support.runs import QUICK
+from tests.support.servers import ReceivedRequest, Reply, serve
 
 SECRET = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
@@ -29,7 +33,7 @@ SECRET = "0f8fad5b-d9cb-469f-a165-70867728950e"
 class ExtendedSpec(RunSpec):
     """A specification with one more option."""
 
-    top_p: Annotated[float | None, Option("Sampling", "P", at_least=0)] = None
+    top_p: Annotated[float | None, Option("Sampling", "P", at_least=0, is_setting=True)] = None
     """Nucleus sampling."""
 
 
@@ -67,6 +71,37 @@ def test_one_field_adds_an_option_to_the_command_line_and_to_python() -> None:
     assert specs[0] == specs[1] and specs[0].top_p == 0.5
     assert "top_p" in inspect.signature(call).parameters
     assert "top_p: Nucleus sampling." in str(call.__doc__)
+
+
+@pytest.mark.parametrize(
+    ("model", "api"),
+    [
+        ("openai/x", "chat"),
+        ("openai/x", "responses"),
+        ("anthropic/x", "chat"),
+        ("gemini/x", "chat"),
+        ("litellm/openai/x", "chat"),
+    ],
+)
+def test_one_field_sends_an_option_with_every_request_and_records_it(
+    dataset: Path, tmp_path: Path, model: str, api: Any
+) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        return servers.plain(received)
+
+    with serve(script) as server:
+        common: dict[str, Any] = {"dataset": dataset, "base_url": server.url, "stream": False}
+        spec = ExtendedSpec(model, out=tmp_path / "run", api=api, top_p=0.5, **common)
+        execute(spec, policy=QUICK)
+        bodies = [each.body for each in server.received]
+        with pytest.raises(BadInput, match="top_p"):
+            execute(replace(spec, top_p=0.6), policy=QUICK)
+    sent = [
+        each["generationConfig"]["topP"] if "gemini" in model else each["top_p"] for each in bodies
+    ]
+    assert len(sent) == 10 and set(sent) == {0.5}
+    with pytest.raises(BadInput, match="runs in this process: omit --top-p"):
+        execute(ExtendedSpec("baseline/float64", top_p=0.5), policy=QUICK)
 
 
 def test_the_help_shows_the_options_in_panels() -> None:

@@ -91,6 +91,8 @@ class RequestSettings:
     timeout: seconds after which a request counts as failed.
     tools: offer the calculator; the text that `parse_calculator` reads.
     turns: the replies to earlier requests of the conversation, whose calls have results.
+    sampling: options without a field here, such as `top_p`: each format puts them where its API
+    has parameters of sampling.
     """
 
     temperature: float | None = None
@@ -103,6 +105,7 @@ class RequestSettings:
     params: dict[str, object] = field(default_factory=dict, repr=False)
     tools: str | None = None
     turns: Sequence[Completion] = ()
+    sampling: dict[str, object] = field(default_factory=dict)
 
 
 class Request(NamedTuple):

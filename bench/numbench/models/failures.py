@@ -125,7 +125,7 @@ def _dated(failure: Failure, body: object, wait: float | None) -> Failure:
         exceeds_daily_quota(body) or (is_daily and not is_soon)
     ):
         return failure
-    message = f"the quota per day is used up: {failure.message}"
+    message = f"the daily quota is used up: {failure.message}"
     return msgspec.structs.replace(failure, kind="run", message=message)
 
 

@@ -1,4 +1,4 @@
-"""A run in execution: what workers and batch jobs share: how answers are stored, how it ends."""
+"""A run in execution, as far as workers and batch jobs share it: storing answers, and its end."""
 
 from __future__ import annotations
 

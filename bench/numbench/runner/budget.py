@@ -252,7 +252,9 @@ class RunCosts:
         An answer of unknown cost closes the budget; a failure without a cost counts as free.
         """
         if completion.cost is not None:
-            self.add_cost(requested.task, completion.cost - paid)
+            # A failure whose attempts are paid for is no further cost.
+            if completion.error is None or completion.cost > paid:
+                self.add_cost(requested.task, completion.cost - paid)
         elif completion.error is None:
             self.budget.cost_unknown = True
 

@@ -111,8 +111,8 @@ def check_retirement(resolved: PreparedRun) -> None:
     known, name = resolved.description.known, resolved.spec.model
     if known.is_retired and not resolved.spec.allow_retired:
         raise BadInput(
-            f"{name} {known.retirement}; choose another model, or add --allow-retired to ask it "
-            "nevertheless"
+            f"{name} {known.retirement}; choose another model, or add --allow-retired to use it "
+            "anyway"
         )
 
 

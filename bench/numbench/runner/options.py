@@ -25,9 +25,10 @@ class Option(NamedTuple):
     panel: its heading. metavar: what the help shows for the value. at_least, at_most, above:
     bounds. parse: returns the value for text; for a mapping, for the texts of the command line.
     is_swept: whether `numbench run` takes several values, separated by commas, each of which makes
-    a run. is_setting: whether it replaces the field of `RequestSettings` of its name, and so is
-    part of every request. is_recorded: whether `run.json` has it among its settings if it is not
-    the default. Settings of `run.json` have to be the same when a run is resumed.
+    a run. is_setting: whether it is part of every request: it replaces the field of
+    `RequestSettings` of its name, or without one is a parameter of the body (`sampling` there).
+    is_recorded: whether `run.json` has it among its settings if it is not the default. Settings of
+    `run.json` have to be the same when a run is resumed.
     """
 
     panel: Panel

@@ -49,7 +49,7 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
     notes = [f"Input: tokens, estimated at {CHARACTERS_PER_TOKEN} characters per token."]
     notes += _run_notes(*plans) if is_single else _suite_notes(plans)
     if plans[0].spec.max_cost is not None:
-        notes.append(_cost_limit_note(plans, plans[0].spec.max_cost))
+        notes.append(_sufficiency_note(plans, plans[0].spec.max_cost))
     heading = f"{plans[0].resolved.title}\n{plans[0].path}\n" if is_single else ""
     return Group(*([Text(heading)] if heading else []), table, Text("\n" + "\n".join(notes)))
 
@@ -77,7 +77,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
 def _notices(plan: Plan) -> list[str]:
     """Return what to know of the model of a plan before it is asked, and how to ask it anyway."""
     description = plan.resolved.description
-    way = " (--allow-retired asks it nevertheless)" if description.known.is_retired else ""
+    way = " (--allow-retired uses it anyway)" if description.known.is_retired else ""
     return [f"Note: {notice}{way}." for notice in description.notices]
 
 
@@ -142,18 +142,18 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
     return notes
 
 
-def _cost_limit_note(plans: Sequence[Plan], max_cost: float) -> str:
+def _sufficiency_note(plans: Sequence[Plan], max_cost: float) -> str:
     """Return whether a cost limit suffices for plans, and what it does not promise."""
     costs, spent = [plan.cost for plan in plans], sum(plan.costs.spent for plan in plans)
     after = f" after the {format_dollars(spent)} already spent" if spent else ""
-    note = f"--max-cost {max_cost:g}: suffices{after}, if the estimate is right."
+    note = f"--max-cost {max_cost:g}: is enough{after} if the estimate is right."
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:
         note = (
-            f"--max-cost {max_cost:g}: does not suffice{after}, if the estimate is right; the run "
-            "will stop early."
+            f"--max-cost {max_cost:g}: is not enough{after} if the estimate is right; the run will "
+            "stop early."
         )
     elif None in costs:
-        note = f"--max-cost {max_cost:g}: it is unknown whether this suffices{after}."
+        note = f"--max-cost {max_cost:g}: it is unknown whether this is enough{after}."
     promises = [each for plan in plans if (each := cost_limit_note(plan.resolved))]
     return f"{note}\n{promises[0]}." if promises else note
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +40,8 @@ from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.tasks.prompts import QUESTIONS
 from numbench.transforms import NO_TRANSFORM, open_variant
 
+_SETTINGS = frozenset(each.name for each in fields(RequestSettings))
+
 _UNREAD_NOTATIONS = ("grouping", "decimal-comma")
 """Transformations whose numbers the models that take no prompts cannot read."""
 
@@ -49,14 +51,14 @@ def prepare(spec: RunSpec) -> PreparedRun:
 
     Raises BadInput for every option that does not suit the model or the run in the folder.
     """
-    target = (spec.model, spec.reasoning, server_of(spec), False)
-    service = open_batch(*target) if spec.batch else None
+    name, level, server = spec.model, spec.reasoning, server_of(spec)
+    service = open_batch(name, level, server, needs_key=False) if spec.batch else None
     if spec.params and not getattr(service, "takes_parameters", True):
         raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
     model, description = None, None
     provider = find_model_provider(spec.model, spec.base_url)
     if provider.in_process or provider.inspects_requests:
-        model, description = open_model(*target)
+        model, description = open_model(name, level, server, needs_key=False)
     resolved = _with_stored_token_limit(resolve(spec, description or describe(spec)))
     if model is not None:
         resolved = with_requests(model, resolved)
@@ -94,11 +96,13 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
     Raises BadInput for wrong values.
     """
     _check_options(spec, description)
-    changes = {
+    given = {
         each.name: value
-        for each in options_of(RunSpec)
+        for each in options_of(spec)
         if each.option.is_setting and (value := getattr(spec, each.name)) is not None
     }
+    changes = {name: value for name, value in given.items() if name in _SETTINGS}
+    changes["sampling"] = {k: value for k, value in given.items() if k not in _SETTINGS}
     if spec.tools and spec.structured is None:
         # On many servers a schema of the answer excludes calls.
         changes["structured"] = False
@@ -156,6 +160,8 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
     Samples at temperature 0 are refused unless the user gave that temperature, e.g. to measure
     how far a server is from deterministic.
     """
+    known = (each.name for each in options_of(spec) if each.option.is_setting)
+    sampling = " ".join(name for name in known if name not in _SETTINGS)
     refusals = (
         (
             description.provider.deterministic,
@@ -172,7 +178,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         (
             description.route is None,
             "runs in this process",
-            "params headers structured rpm stream base_url api tools",
+            f"params headers structured rpm stream base_url api tools {sampling}",
         ),
         (
             not description.provider.inspects_requests,
@@ -181,7 +187,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         ),
         (not description.provider.takes_tools, "has a provider that takes no tools", "tools"),
     )
-    given = {each.name for each in options_of(spec) if getattr(spec, each.name) != each.default}
+    given = [each.name for each in options_of(spec) if getattr(spec, each.name) != each.default]
     for is_refused, reason, names in refusals:
         unusable = [option_name(name) for name in names.split() if name in given]
         if is_refused and unusable:
@@ -209,14 +215,14 @@ def _recorded_settings(
         # These belong to a single request, not to the run.
         del recorded[name]
     recorded["params"] = mask_json(settings.params)
-    for name in ("params", "tools"):
+    for name in ("params", "tools", "sampling"):
         if not recorded[name]:
             del recorded[name]
     if spec.headers:
         recorded["headers"] = recorded_headers(spec.headers)
     recorded |= {
         each.name: value
-        for each in options_of(RunSpec)
+        for each in options_of(spec)
         if each.option.is_recorded and (value := getattr(spec, each.name)) != each.default
     }
     if shown:

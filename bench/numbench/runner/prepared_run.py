@@ -1,6 +1,6 @@
 """A run that is ready: everything that its specification refers to is looked up once.
 
-A plan puts numbers to it, and `execution` executes it; a suite is a list of them.
+A plan puts numbers to it, and `execution` executes it; a suite is a list of plans.
 """
 
 from __future__ import annotations

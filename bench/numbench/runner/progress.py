@@ -55,7 +55,7 @@ class TaskProgress(NamedTuple):
 
     def plus(self, other: TaskProgress) -> TaskProgress:
         """Return the sum of both, for the task of this one."""
-        return TaskProgress(self.task, *map(_sum, self[1:], other[1:]))
+        return TaskProgress(self.task, *map(_sum_of_known, self[1:], other[1:]))
 
 
 class RunProgress(NamedTuple):
@@ -237,14 +237,14 @@ class RunStats:
         """Count the tokens and cost of a reply in this call, even if its conversation continues."""
         report = self.report
         self.add(TaskProgress(task, cost=response.cost))
-        report.input_tokens = _sum(report.input_tokens, response.usage.input)
-        report.generated_tokens = _sum(report.generated_tokens, response.usage.generated)
+        report.input_tokens = _sum_of_known(report.input_tokens, response.usage.input)
+        report.generated_tokens = _sum_of_known(report.generated_tokens, response.usage.generated)
         self.count_abandoned(response)
 
     def count_abandoned(self, response: Response) -> None:
         """Count the cost of a result that is none of this call: cut off, repeated, or unasked."""
         self.report.possibly_billed += response.possibly_billed_attempts
-        self.report.cost = _sum(self.report.cost, response.cost)
+        self.report.cost = _sum_of_known(self.report.cost, response.cost)
 
     def progress(self, **of_scheduler: Any) -> RunProgress:
         """Return the progress, with the fields that only the scheduler knows."""
@@ -262,7 +262,7 @@ class RunStats:
         self._tasks[task] = self._tasks.get(task, TaskProgress(task)).plus(result)
 
 
-def _sum(total: Any, value: Any) -> Any:
+def _sum_of_known(total: Any, value: Any) -> Any:
     """Return the sum of two numbers that may be None for unknown."""
     if value is None:
         return total

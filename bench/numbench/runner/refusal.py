@@ -45,7 +45,7 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
         return _connection_error(refusal, base_url, reason)
     if refusal.failure.status == 401 and base_url and not refusal.had_answers:
         return NumbenchError(
-            f"{refusal}; the environment variable with the key of {base_url} is that of "
+            f"{refusal}; name the environment variable with the key for {base_url} by "
             "--api-key-env VARIABLE"
         )
     if refusal.failure.status in (400, 422):

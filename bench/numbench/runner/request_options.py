@@ -47,7 +47,7 @@ def parse_params(texts: str | Iterable[str]) -> dict[str, object]:
         for parent in parents:
             target = target.setdefault(parent, {})
             if not isinstance(target, dict):
-                raise BadInput(f"--param {key}: {parent} has a value already; give one of them")
+                raise BadInput(f"--param {key}: {parent} is set already; remove one of the two")
         if name in target:
             raise BadInput(f"--param {key} is given twice; give it once")
         try:

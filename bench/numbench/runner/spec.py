@@ -99,11 +99,11 @@ class RunSpec:
     tools: Annotated[
         str | None, Option("Questions", "TOOL", parse=parse_tools, is_setting=True)
     ] = None
-    """Offer the model a tool: calculator, or calculator:faulty=0.1, in a tenth of whose results one
-    digit is changed."""
+    """Offer the model a tool: calculator, or calculator:faulty=0.1, which alters one digit in a
+    tenth of its results."""
     max_turns: Annotated[int, Option("Limits", "N", at_least=1, at_most=100, is_recorded=True)] = 8
-    """Maximum number of replies to a question with --tools; calls in the last one are not carried
-    out."""
+    """Maximum number of replies to a question with --tools; calls in the last one are not
+    executed."""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
     """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
     trailing-zeros, decimal-comma, swap, negate, scale3, … [default: none]"""
@@ -130,15 +130,15 @@ class RunSpec:
     params: Annotated[
         Mapping[str, object], Option("Server", "KEY=VALUE", parse=parse_params, is_setting=True)
     ] = field(default_factory=dict, repr=False)
-    """Add a parameter to every request, nested by dots, the value in JSON: top_k=20 or a.b=true.
-    May be repeated."""
+    """Add a parameter to every request; dots nest keys, and the value is JSON: top_k=20 or
+    a.b=true. May be repeated."""
     max_cost: Annotated[float | None, Option("Limits", "USD", above=0)] = None
-    """Stop before the run folders of this command have cost more than this in total: best effort,
-    certain only with --max-tokens and a price. [default: no limit]"""
+    """Stop before the run folders of this command have cost more than this in total: guaranteed
+    only with --max-tokens and a known price, otherwise best effort. [default: no limit]"""
     time_limit: Annotated[
         float | None, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)
     ] = None
-    """Stop sending new requests after this time. [default: none]"""
+    """Stop sending new requests after this time. [default: no limit]"""
     timeout: Annotated[float, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)] = (
         1800.0
     )
@@ -146,15 +146,15 @@ class RunSpec:
     concurrency: Annotated[int | None, Option("Limits", "N", at_least=1)] = None
     """Maximum number of requests in flight. [default: 16; checkpoints 256]"""
     rpm: Annotated[int | None, Option("Limits", "N", at_least=1)] = None
-    """Maximum number of requests per minute. [default: no cap]"""
+    """Maximum number of requests per minute. [default: no limit]"""
     retry: Annotated[Collection[str], Option("Limits", "KIND,…", parse=listed_values)] = frozenset()
-    """Ask again where the stored answer is of such a kind: empty, truncated (--max-tokens may
+    """Ask again if the stored answer is of one of these kinds: empty, truncated (--max-tokens may
     differ), refused, error (a permanent failure). [default: none]"""
     base_url: Annotated[str | None, Option("Server", "URL")] = field(default=None, repr=False)
     """Another server with the same API, like vLLM or Ollama."""
     api_key_env: Annotated[str | None, Option("Server", "VARIABLE")] = None
-    """Environment variable with the key for --base-url, which needs https:// beyond private
-    networks then."""
+    """Environment variable with the key for --base-url. The URL must then use https://, except on
+    private networks."""
     headers: Annotated[Mapping[str, str], Option("Server", "NAME=VALUE", parse=parse_headers)] = (
         field(default_factory=dict, repr=False)
     )
@@ -167,7 +167,7 @@ class RunSpec:
     batch: Annotated[bool, Option("Server")] = False
     """Use the provider's batch API: half the price, answers within 24 hours."""
     allow_retired: Annotated[bool, Option("Model")] = False
-    """Ask a model whose date of retirement has passed. Another one may answer."""
+    """Ask a model whose date of retirement has passed. The provider may answer with another one."""
     out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
     """Run folder; for several runs, the parent of their folders. [default:
     results/MODEL_LEVEL_DATASET]"""

@@ -285,7 +285,7 @@ class _Suite:
             except LimitReached as error:
                 # The limit of time is that of the whole suite; cheaper runs may fit that of costs.
                 self.is_stopped |= not isinstance(error, CostLimitReached)
-                error.args = (f"the suite stopped at {each.title}: {error}",)
+                error.args = (f"{each.title}: {error}",)
                 self.end = self.end or error
             except (NumbenchError, OSError) as error:
                 self._fail(each, error)

@@ -46,7 +46,7 @@ class Workers(ActiveRun):
     A worker takes a request, waits until the cost limit covers it and the provider accepts one
     more, sends it, and again after a failure, stores the result, and counts it. A response is on
     disk before it is counted. Once the run stops, no worker waits for its turn any more, and what
-    is in flight is waited for. pacer: the cap on requests per minute, None for no cap.
+    is in flight is waited for. pacer: the limit on requests per minute, None for no limit.
     """
 
     client: Model
@@ -154,6 +154,7 @@ class Workers(ActiveRun):
         # Nearly always; tenacity takes as much time as all other steps together.
         if not is_retryable(first.error):
             return first
+        # The first result is handed to tenacity as that of the first attempt.
         results = [first]
 
         async def send() -> Completion:
@@ -206,7 +207,7 @@ class Workers(ActiveRun):
             attempts.lost_responses += error.status is None
             self._count_possibly_billed(attempts)
         else:
-            self.journal.record_sent(attempts.requested, -1)
+            self.journal.record_unbilled(attempts.requested)
 
     async def _pause(self, attempts: Attempts, seconds: float) -> None:
         """Wait before a request is sent again, also until the cost limit covers it once more.
@@ -302,7 +303,7 @@ class Workers(ActiveRun):
             task.cancel()
 
     async def _wait_for_end(self, workers: asyncio.Future[Any]) -> None:
-        """Return when all workers have ended, or may be ended; they may have been paid for."""
+        """Wait for the workers, and for requests in flight, which may have been paid for."""
         stopped = asyncio.ensure_future(self._stop.wait())
         interrupted = asyncio.ensure_future(self._stopped_by_user.wait())
 

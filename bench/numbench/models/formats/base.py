@@ -94,7 +94,12 @@ class Format(ABC):
         body = self.fields(model, Request(messages, settings), token_limit)
         if settings.tools is not None:
             body["tools"] = [self.tool]
+        body = merge_parameters(body, self.sampling(settings.sampling))
         return merge_parameters(body, settings.params)
+
+    def sampling(self, options: dict[str, object]) -> dict[str, object]:
+        """Return the part of a body with options of the sampling, by their names in Python."""
+        return options
 
     @abstractmethod
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:

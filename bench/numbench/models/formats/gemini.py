@@ -80,6 +80,11 @@ class GeminiFormat(Format):
             body["generationConfig"] = config
         return body
 
+    def sampling(self, options: dict[str, object]) -> dict[str, object]:
+        """Return the part of a body with options of the sampling, which have an object there."""
+        config = {_camel_case(name): value for name, value in options.items()}
+        return {"generationConfig": config} if config else {}
+
     def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
         """Return one message with the results of all calls."""
         parts = [
