@@ -14,7 +14,6 @@ from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import ScoredItem, score_run, signature
 from numbench.scoring.scored_run import item_groups
 from numbench.scoring.taxonomy import CATEGORIES, categorize
-from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.tasks import TASKS
 
 MAX_SHOWN_CHARACTERS = 300
@@ -156,8 +155,6 @@ def _result(row: ScoredItem) -> Text:
         if score.correct_digits is not None:
             digits = "digit" if score.correct_digits == 1 else "digits"
             facts.append(f"{score.correct_digits} leading {digits} correct")
-    if row.response is not None and (mentions := find_tool_mentions(row.response.reasoning_text)):
-        facts.append(f"its reasoning mentions a tool: “{_visible(mentions[0])}”")
     style = "green" if score.exact_match else "yellow" if score.status == "ok" else "red"
     return Text("  " + ", ".join(facts), style=style)
 

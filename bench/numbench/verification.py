@@ -25,7 +25,6 @@ from numbench.records import Response, RunInfo, request_id
 from numbench.runner.run_state import answer_defect
 from numbench.scoring import ScoredItem, ScoredRun, score_run
 from numbench.scoring.completeness import completeness
-from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.tasks.prompts import bundled_sets, changed_prompts, load_prompt_set
 
 _MAX_EXAMPLES = 3
@@ -298,14 +297,6 @@ _ODD_USAGE: dict[str, Callable[[Response], bool]] = {
 def _tools(scored: ScoredRun) -> Results:
     if tools := scored.info.settings.get("tools"):
         yield "warning", f"the model was offered a tool: {tools}"
-        return
-    responses = _given(scored)
-    if mentions := sum(bool(find_tool_mentions(each.reasoning_text)) for each in responses):
-        yield (
-            "warning",
-            f"{mentions:,} of {len(responses):,} responses mention a calculator, code or search "
-            "in their reasoning; read them with `numbench show`",
-        )
 
 
 def _computations(scored: ScoredRun) -> Results:

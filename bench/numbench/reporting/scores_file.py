@@ -15,7 +15,6 @@ from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent, signature
 from numbench.scoring.scored_run import token_counts
-from numbench.scoring.tool_mentions import find_tool_mentions
 
 _ROWS_AT_ONCE = 10_000
 
@@ -77,11 +76,6 @@ def _answer_text(answer: Answer | None) -> str | None:
     return msgspec.json.encode(answer).decode()
 
 
-def _mentions_tool(row: ScoredItem) -> bool | None:
-    response = row.response
-    return None if response is None else bool(find_tool_mentions(response.reasoning_text))
-
-
 def _score(row: ScoredItem) -> float | None:
     """Return the score as in the means, 0 to 100; None for what does not count."""
     counts = row.is_answered or row.score.protocol == "paper"
@@ -115,7 +109,6 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ScoredItem], object] | None]
     "visible_tokens": (pa.int64(), _usage("visible")),
     "generated_tokens": (pa.int64(), _usage("generated")),
     "input_tokens": (pa.int64(), _usage("input")),
-    "tool_mentioned": (pa.bool_(), _mentions_tool),
     "cost": (pa.float64(), lambda row: row.response and row.response.cost),
     "latency": (pa.float64(), lambda row: row.response and row.response.latency),
     "difficulty_base10": (pa.int64(), lambda row: row.item.difficulty.base10),

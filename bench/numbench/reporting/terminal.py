@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
 from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
-from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
-from numbench.reporting.estimate import Estimate
+from numbench.reporting.data import MAX_TASK_COLUMNS, DatasetGroup, ReportData
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.names import shortened
-from numbench.reporting.tables import horizons
+from numbench.reporting.tables import horizons, scores
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
-from numbench.reporting.tables.model import BuiltTable, build_table
-from numbench.reporting.tables.render import rich_table
+from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row, build_table
+from numbench.reporting.tables.render import PUBLISHED, rich_table
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.tasks import TASKS
 
 WIDTH = 80
 """The tables fit a terminal of this width."""
 
-_NAME_WIDTH = 19
-_REFERENCES = "Published models"
+_COLUMN_WIDTH = len("100.0 [100.0, 100.0]")
 _MAX_LISTED_WARNINGS = 5
 _HORIZON_FIELDS = ("task", "unit", "h50", "h90", "questions")
 _VARIANT_FIELDS = ("model", "level", "variant", "difference", "p", "consistent")
@@ -64,73 +61,47 @@ def _title(data: ReportData) -> str:
     names = ", ".join(matched) if len(matched) <= MAX_TASK_COLUMNS else f"{len(matched)} tasks"
     parts += [f"{names}: exact match" if parts else "exact match"] if matched else []
     return (
-        f"Scores in percent ({'; '.join(parts)}) with half of their 95% interval; protocol "
-        f"{data.protocol}"
+        f"Scores in percent ({'; '.join(parts)}) with their 95% intervals; protocol {data.protocol}"
     )
 
 
 def _score_tables(
     data: ReportData, group: DatasetGroup, shown: Sequence[int], width: int
-) -> Iterator[Table]:
-    """Yield the table of a dataset, in several parts if it does not fit the width."""
-    if group not in data.wide_datasets:
-        yield from _tables_by_task(data, group, width)
-        return
+) -> Iterator[RenderableType]:
+    """Yield tables with a row per task and a column per configuration, as many as fit the width."""
     members = [data.configurations[index] for index in (*group.runs, *shown)]
-    names = shortened([one.model for one in members], _NAME_WIDTH)
-    for tasks in _blocks(group.tasks, width):
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        table.add_column("Model", max_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis")
-        for task in (ALL, *tasks):
-            table.add_column(task_name(task), justify="right", no_wrap=True)
-        for index in group.runs:
-            _add_rows(table, data, index, tasks, names)
-        if shown:
-            table.add_row(Text(_REFERENCES, style="dim"))
-        for index in shown:
-            _add_rows(table, data, index, tasks, names, "dim")
-        yield table
-
-
-def _tables_by_task(data: ReportData, group: DatasetGroup, width: int) -> Iterator[Table]:
-    """Yield tables with a row per task and a column per run, as many as fit the width."""
-    runs = [data.runs[index] for index in group.runs]
-    by_value = any(data.estimate(run, "by_value", t) for run in runs for t in run.tasks)
-    size = max(1, (min(width, WIDTH) - _NAME_WIDTH) // (_NAME_WIDTH + 1))
-    names = shortened([run.name for run in runs], _NAME_WIDTH)
-    for start in range(0, len(runs), size):
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        table.add_column("Task", no_wrap=True)
-        for run in runs[start : start + size]:
-            heading = f"{names[run.name]}\n{run.level}{', by value' * by_value}"
-            table.add_column(heading, justify="right", no_wrap=True)
-        for task in (ALL, *group.tasks):
-            cells = [
-                _score_by_task(data, run, task, by_value) for run in runs[start : start + size]
-            ]
-            table.add_row(task_name(task), *cells, style="bold" if task == ALL else "")
-        yield table
-
-
-def _score_by_task(data: ReportData, run: Configuration, task: str, by_value: bool) -> str:
-    """Return the score with half of its interval, and the score by value."""
-    known = data.estimate(run, "score", task)
-    text = f"{_score(known)} {_half(known):>4}"
-    return f"{text} {_score(data.estimate(run, 'by_value', task)):>5}" if by_value else text
-
-
-def _blocks(tasks: Sequence[str], width: int) -> Iterator[Sequence[str]]:
-    """Yield the tasks in parts that fit the width beside names and means."""
-    block: list[str] = []
-    room = left = min(width, WIDTH) - _NAME_WIDTH - 6
-    for task in tasks:
-        needed = max(len(task_name(task)), 4) + 1
-        if block and needed > left:
-            yield block
-            block, left = [], room
-        block.append(task)
-        left -= needed
-    yield block
+    names = shortened([one.model for one in members], _COLUMN_WIDTH)
+    notes = shortened([one.note for one in members], _COLUMN_WIDTH)
+    tasks = [*([ALL] if len(group.tasks) > 1 else []), *group.tasks]
+    measures = ["score"]
+    if any(data.estimate(one, "by_value", task) for one in members for task in one.tasks):
+        measures.append("by_value")
+    needed = _COLUMN_WIDTH + 1 + len("By value ") * (len(measures) - 1)
+    size = max(1, (min(width, WIDTH) - max(map(len, map(task_name, tasks)))) // needed)
+    for start in range(0, len(members), size):
+        part = members[start : start + size]
+        columns, rows = [Column("task", "Task")], []
+        for number, one in enumerate(part):
+            fewer = f"{len(one.tasks)} of {len(group.tasks)} tasks"
+            fewer = fewer if len(one.tasks) < len(group.tasks) else ""
+            lines = (
+                names[one.model],
+                one.level,
+                notes[one.note],
+                fewer,
+                PUBLISHED * (not one.scored),
+            )
+            columns.append(Column(f"score{number}", "\n".join(filter(None, lines)), ".1f"))
+            columns += [Column(f"by_value{number}", "By value", ".1f")] * (len(measures) > 1)
+        for task in tasks:
+            cells: dict[str, Cell] = {"task": task_name(task)}
+            for number, one in enumerate(part):
+                cells[f"score{number}"] = data.estimate(one, "score", task)
+                by_value = data.estimate(one, "by_value", task)
+                cells[f"by_value{number}"] = by_value and by_value.value
+            rows.append(Row(cells))
+        yield from [Text()] * (start > 0)
+        yield rich_table(BuiltTable(scores.BY_TASK, tuple(columns), tuple(rows), ()))
 
 
 def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
@@ -145,50 +116,12 @@ def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
 
 def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> str:
     """Say what the published models are, and how many are not shown."""
-    text = f"{_REFERENCES} answered the same questions"
+    text = "Published models answered the same questions"
     if len(shown) < len(group.references):
         text += f"; {len(group.references) - len(shown)} more: report.html"
     if any(data.is_published(data.configurations[index]) for index in shown):
-        text += ". pub.: as published, not re-scored"
+        text += ". A value without an interval is as published, not re-scored"
     return f"{text}."
-
-
-def _add_rows(
-    table: Table,
-    data: ReportData,
-    index: int,
-    tasks: Sequence[str],
-    names: Mapping[str, str],
-    style: str = "",
-) -> None:
-    """Add a line with the name and the scores, one with the level and the intervals, and notes."""
-    one = data.configurations[index]
-    values: list[Text] = []
-    halves: list[Text] = []
-    for task in (ALL, *tasks):
-        estimate = data.estimate(one, "score", task)
-        values.append(Text(_score(estimate), style="" if values else "bold"))
-        half = "pub." if data.is_published(one, task) else _half(estimate)
-        halves.append(Text(half, style="dim"))
-    table.add_row(Text(names[one.model]), *values, style=style)
-    every = len(data.group_of(one).tasks)
-    fewer = f"{len(one.tasks)} of {every} tasks" if len(one.tasks) < every else ""
-    table.add_row(Text(f" {one.level}", style="dim"), *halves)
-    for note in filter(None, (one.note, fewer)):
-        note = f" {note}"
-        table.add_row(Text(shortened([note], _NAME_WIDTH)[note], style="dim"))
-
-
-def _score(estimate: Estimate | None) -> str:
-    return "–" if estimate is None else f"{estimate.value:z.1f}".replace("100.0", "100")
-
-
-def _half(estimate: Estimate | None) -> str:
-    """Return half of the interval's width in at most four characters."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return ""
-    half = (estimate.high - estimate.low) / 2
-    return f"±{half:.1f}" if half < 9.95 else f"±{half:.0f}"
 
 
 def _further_tables(result: ReportResult) -> Iterator[RenderableType]:

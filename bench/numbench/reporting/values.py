@@ -32,7 +32,6 @@ from numbench.scoring.scored_run import (
     item_means,
     token_counts,
 )
-from numbench.scoring.tool_mentions import find_tool_mentions
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
 from numbench.tasks.base import FORMS
@@ -266,16 +265,6 @@ class Configuration:
         """Task → scores if other formats are read too; empty for a reference."""
         known = {task: format_scores(self.scored, task) for task in self.cells if self.scored}
         return {task: scores for task, scores in known.items() if scores}
-
-    @cached_property
-    def tool_mentions(self) -> dict[str, int]:
-        """Task → responses whose reasoning mentions using a tool; empty for a reference."""
-        return {
-            task: sum(
-                bool(r.response and find_tool_mentions(r.response.reasoning_text)) for r in rows
-            )
-            for task, rows in (self.scored.rows if self.scored else {}).items()
-        }
 
     @cached_property
     def median_tokens(self) -> float | None:

@@ -143,12 +143,10 @@ def _information(run: Configuration) -> Iterator[str]:
     assert scored
     is_lenient = scored.protocol == "lenient"
     other = {task: result.only_lenient * is_lenient for task, result in run.formats.items()}
-    mentions = {} if scored.info.settings.get("tools") else run.tool_mentions
     stopped = {task: sum(map(_is_read_but_cut_off, rows)) for task, rows in scored.rows.items()}
     for text, counts in (
         ("answers in other formats than requested, read nevertheless", other),
         ("answers that stop at the token limit, but could be read", stopped),
-        ("reasoning mentions a calculator, code or search", mentions),
     ):
         if any(counts.values()):
             yield f"{text} ({_per_task(counts)})."

@@ -242,7 +242,6 @@ def _coverage(data: ReportData) -> Iterator[Row]:
                 "compliance": cell.compliance,
                 "lenient": formats and formats.lenient,
                 "tokens_unknown": cell.tokens_unknown,
-                "tool_mentioned": run.tool_mentions[task],
             }
             yield task_row(data, index, task, cells)
 
@@ -253,8 +252,7 @@ COVERAGE = Table(
     "Questions: in the run; counted: included in the means; then samples by status; by value: "
     "exact match if the correct value in another form counts too (0.5 for 1/2); answers in "
     "the requested format, and exact match if answers in other formats are read too (protocol "
-    "lenient), in percent; responses without a token count, and responses whose reasoning "
-    "mentions a calculator, code or search.",
+    "lenient), in percent; responses without a token count.",
     (
         *TASK_COLUMNS,
         Column("questions", "Questions", "count"),
@@ -264,7 +262,6 @@ COVERAGE = Table(
         Column("compliance", "In format", ".1f"),
         Column("lenient", "Lenient", ".1f"),
         Column("tokens_unknown", "Tokens unknown", "count"),
-        Column("tool_mentioned", "Tool mentioned", "count"),
     ),
     _coverage,
 )
