@@ -218,7 +218,7 @@ def test_the_front_has_the_points_that_no_other_dominates() -> None:
 def test_references_are_dashed_in_the_radar_and_hollow_on_the_front(tmp_path: Path) -> None:
     data = data_of([paper_run(tmp_path)])
     assert data.references
-    for name in ("pareto_tokens", "radar", "results"):
+    for name in ("pareto_tokens", "radar"):
         assert_all_legible(BY_NAME[name], data)
     with plot_style.plot_style():
         (radar,) = draw(BY_NAME["radar"], data).values()
@@ -308,7 +308,7 @@ def test_points_of_figures_are_the_estimates_of_the_tables(synthetic_data: Repor
     with plot_style.plot_style():
         drawn = {
             name: [marked(figure) for figure in draw(BY_NAME[name], data).values()]
-            for name in ("pareto_tokens", "radar", "results", "correct_digits", "difficulty")
+            for name in ("pareto_tokens", "radar", "correct_digits", "difficulty")
         }
     count = 0
     for name, figures in drawn.items():
@@ -320,8 +320,6 @@ def test_points_of_figures_are_the_estimates_of_the_tables(synthetic_data: Repor
             if name == "pareto_tokens":
                 tokens = data.estimate(run, "generated_tokens")
                 assert tokens and points == [(tokens.value, score.value)]
-            elif name == "results":
-                assert [x for x, _ in points] == [score.value]
             elif name == "radar":
                 assert {y for _, y in points} == {score.value}
             elif name == "correct_digits":
@@ -334,21 +332,21 @@ def test_points_of_figures_are_the_estimates_of_the_tables(synthetic_data: Repor
     assert count > 100
 
 
-def test_intervals_of_the_results_are_those_of_the_tables(synthetic_data: ReportData) -> None:
+def test_intervals_of_the_radar_are_those_of_the_tables(synthetic_data: ReportData) -> None:
     data = synthetic_data
     with plot_style.plot_style():
-        figures = draw(BY_NAME["results"], data).values()
+        figures = draw(BY_NAME["radar"], data).values()
     ends = {
-        (round(low, 9), round(high, 9))
+        tuple(round(float(end), 9) for end in line.get_ydata())
         for figure in figures
         for axes in figure.axes
-        for bars in axes.collections
-        for (low, _), (high, _) in bars.get_segments()
+        for line in axes.get_lines()
     }
     wanted = {
         (round(known.low, 9), round(known.high, 9))
         for run in data.runs
         for task in run.tasks
+        if len(data.group_of(run).tasks) > 2
         if (known := data.estimate(run, "score", task))
         and known.low is not None
         and known.high is not None

@@ -174,7 +174,7 @@ def test_tables_are_sorted_below_their_heading_and_filtered(open_page: Open, fol
 
 def test_figures_name_light_and_filter_a_model(open_page: Open, folder: Path) -> None:
     page = open_page(folder / "report/report.html")
-    figure = page.page.locator("figure .wide:has([id*='results'])").first
+    figure = page.page.locator("figure .wide:has([id*='pareto_tokens'])").first
     figure.focus()
     labels = page.page.evaluate(
         "JSON.parse(document.getElementById('page-data').textContent).members"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from statistics import fmean, median
+from functools import cached_property, partial
+from statistics import median
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from numbench.dataset.settings import strata_share_per_item
 from numbench.dataset.store import Dataset
-from numbench.records import Item
+from numbench.records import Item, Score
 from numbench.reporting.names import dataset_label, folder_notes, one_line, variant_name
 from numbench.scoring import (
     ScoredItem,
@@ -29,7 +29,6 @@ from numbench.scoring.scored_run import (
     counted_rows,
     is_correct_by_value,
     item_groups,
-    item_means,
     token_counts,
 )
 from numbench.stats.design import Column, Design, Matrix, Stratum
@@ -148,6 +147,17 @@ def task_values(
     )
 
 
+def item_means(run: ScoredRun, task: str, value: Callable[[ScoredItem], float | None]) -> Stratum:
+    """Return the mean of a value over the samples of each counted item that has it."""
+    means = {
+        group[0].item.id: mean
+        for group in item_groups(counted_rows(run, task))
+        if (mean := _mean(map(value, group))) is not None
+    }
+    known = task_values(run.dataset, task, list(means), {"score": list(means.values())})
+    return known.stratum(known.score)
+
+
 def common_items(values: Sequence[TaskValues]) -> list[TaskValues]:
     """Return the values of the items that all include."""
     index = values[0].index
@@ -201,11 +211,16 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
         for row in rows
         if row.score.rule in (None, "lenient")
     }
-    groups = item_groups(rows)
-    matches = item_means(groups, lambda row: lenient.get(id(row), row.score).exact_match)
-    scores = item_means(groups, lambda row: headline_percent(task, lenient.get(id(row), row.score)))
-    readable = sum(score.status == "ok" for score in lenient.values())
-    return FormatScores(100 * fmean(matches), fmean(scores), readable)
+
+    def mean(value: Callable[[Score], float]) -> float:
+        means = item_means(run, task, lambda row: value(lenient.get(id(row), row.score)))
+        return float(means.values.mean())
+
+    return FormatScores(
+        mean(lambda score: 100 * score.exact_match),
+        mean(partial(headline_percent, task)),
+        sum(score.status == "ok" for score in lenient.values()),
+    )
 
 
 @dataclass(frozen=True, eq=False)

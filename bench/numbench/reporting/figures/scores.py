@@ -1,4 +1,4 @@
-"""Figures of scores: against their price, as a radar plot, and as dots with intervals."""
+"""Figures of scores: against their price, and as a radar plot."""
 
 from __future__ import annotations
 
@@ -21,33 +21,24 @@ from numbench.plot_style import (
     PUBLISHED_LINE,
     SMALL_FONT_SIZE,
 )
-from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
-    Dot,
     Point,
-    dots,
-    facets,
     fit_text,
     front,
     interval_key,
-    key,
     legend,
     legend_label,
     mark,
     set_title,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset, styles_by_model
+from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset
 from numbench.tasks import TASKS
 
 _MIN_RADAR_TASKS = 3
 _MAX_LEAD_MODELS = 4
-_ACROSS = 4
-_ROW_HEIGHT = 0.165
-_PANEL_FRAME = 0.42
-_LABEL_WIDTH = 1.9
 
 
 def _pareto(
@@ -190,41 +181,6 @@ def _polygon(
         axes.fill(angles[:-1], scores, color=color, alpha=0.07, linewidth=0)
 
 
-def _results(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
-    members = [data.configurations[index] for index in group.members]
-    if not any(data.runs[index].tasks for index in group.runs):
-        return "no counted answers"
-    labels = [fit_text(one.label, _LABEL_WIDTH) for one in members]
-    answered = [task for task in group.tasks if any(task in one.tasks for one in members)]
-    tasks = [*([ALL] if len(group.tasks) > 1 else []), *answered]
-    height = _PANEL_FRAME + _ROW_HEIGHT * len(members)
-    figure = facets(len(tasks), across=_ACROSS, height=height)
-    styles = styles_by_model(data)
-    for number, (axes, task) in enumerate(zip(figure.axes, tasks, strict=True)):
-        values = []
-        for row, one in enumerate(members):
-            estimate = data.estimate(one, "score", task)
-            # The mean over fewer tasks is not one of all.
-            if estimate is None or (task == ALL and len(one.tasks) < len(group.tasks)):
-                continue
-            color = styles[one.model].color if row < len(group.runs) else GRAY
-            face = "white" if data.is_published(one, task) else ""
-            name = str(group.members[row]) + ("" if task == ALL else f".{task}")
-            values.append(Dot(row, estimate, color, face=face, key=name))
-        dots(axes, values, labels, are_shown=number % _ACROSS == 0)
-        axes.set_title("All tasks" if task == ALL else TASKS[task].display)
-        axes.set_xlim(-4, 104)
-        axes.set_xticks([0, 50, 100])
-        if len(members) > len(group.runs):
-            axes.axhline(len(group.runs) - 0.5, color=GRAY, linewidth=0.6)
-    interval_key(figure.axes[0])
-    if any(one.published for one in members):
-        key(figure.axes[0], "hollow: published, not re-scored", markerfacecolor="white")
-    figure.supxlabel("score in percent (log-sMAPE, or exact match)")
-    legend(figure, title)
-    return figure
-
-
 FIGURES = (
     FigureSpec(
         "pareto_tokens",
@@ -244,11 +200,5 @@ FIGURES = (
         "What can each model do? Score on every task, 0 to 100, one polygon per reasoning level; "
         "dashed, on the questions of the paper: the published configuration with the highest mean.",
         lambda data: by_dataset(data, "radar", lambda group, title: _radar(data, group, title)),
-    ),
-    FigureSpec(
-        "results",
-        "How good is every run on every task? Scores with 95% intervals; gray, below the line: the "
-        "published configurations on the same questions.",
-        lambda data: by_dataset(data, "results", lambda group, title: _results(data, group, title)),
     ),
 )

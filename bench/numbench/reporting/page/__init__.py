@@ -34,7 +34,7 @@ _LEAD_FIGURES = ("horizons", "pareto_tokens", "radar")
 """Names of the figures that the page begins with, below the summary."""
 
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Tasks": ("log_smape", "exact_match", "tokens", "by_task", "results", "difficulty"),
+    "Tasks": ("log_smape", "exact_match", "tokens", "by_task", "difficulty"),
     "Comparisons and prices": (
         "comparisons",
         "price",

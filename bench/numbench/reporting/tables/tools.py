@@ -22,9 +22,9 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import task_values
+from numbench.reporting.values import item_means
 from numbench.scoring import ScoredItem, ScoredRun, score_exact
-from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.stats.design import Stratum
 from numbench.tasks import TASKS
 
 
@@ -88,29 +88,31 @@ _SHARES = {
 _FAULTY_SHARES = {"believed": "Believed", "noticed": "Noticed", "corrected": "Corrected"}
 
 
-def _mean(run: ScoredRun, tasks: Sequence[str], name: str) -> Estimate | None:
-    """Return the mean of a fact over those tasks that have it; in percent, but for calls."""
-    strata, is_share = [], name != "calls"
-    for task in tasks:
-        known: dict[str, float] = {}
-        for group in item_groups(counted_rows(run, task)):
-            if values := [facts[name] for row in group if name in (facts := _facts(row))]:
-                known[group[0].item.id] = fmean(values) * (100 if is_share else 1)
-        if known:
-            values_of = task_values(run.dataset, task, list(known), {"score": [*known.values()]})
-            strata.append(values_of.stratum(values_of.score))
-    return score_estimate(strata) if is_share else amount_estimate(strata)
+def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
+    """Yield each fact with its means by task; in percent, but for calls."""
+    facts = {id(row): _facts(row) for rows in run.rows.values() for row in rows}
+    for name in ("calls", *_SHARES, *_FAULTY_SHARES):
+        unit = 1 if name == "calls" else 100
+
+        def value(row: ScoredItem, name: str = name, unit: int = unit) -> float | None:
+            return unit * facts[id(row)][name] if name in facts[id(row)] else None
+
+        means = {task: item_means(run, task, value) for task in run.rows}
+        yield name, {task: stratum for task, stratum in means.items() if len(stratum.values)}
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
     for index, run in enumerate(data.runs):
         if run.scored is None or not _kind(run)[-1]:
             continue
+        means = dict(_means(run.scored))
         others = {"gain": _without(data, run, run.level), "reasoning": _without(data, run)}
         for task in ([ALL] if len(run.tasks) > 1 else []) + list(run.tasks):
-            tasks = run.tasks if task == ALL else (task,)
-            names = ("calls", *_SHARES, *_FAULTY_SHARES)
-            cells: dict[str, Cell] = {name: _mean(run.scored, tasks, name) for name in names}
+            cells: dict[str, Cell] = {}
+            for name, by_task in means.items():
+                strata = [by_task[t] for t in by_task if task in (ALL, t)]
+                estimate = amount_estimate if name == "calls" else score_estimate
+                cells[name] = estimate(strata)
             for name, other in others.items():
                 known = other and data.difference(run, other, task)
                 if known and (known.task == task or len(run.tasks) == 1):

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
-import numpy as np
-
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
@@ -23,10 +21,9 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import task_values
+from numbench.reporting.values import item_means
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.metrics import comparison_key
-from numbench.scoring.scored_run import item_groups
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
@@ -170,15 +167,13 @@ def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
 
 def _consistency(task: str, first: ScoredRun, second: ScoredRun, transform: Transform) -> Stratum:
     """Return 100 for each question on which two runs agree, and 0 where they do not."""
-    plain = {group[0].item.id: group for group in item_groups(second.rows[task])}
-    known = {}
-    for group in item_groups(first.rows[task]):
-        pairs = zip(group, plain[group[0].item.id], strict=False)
-        agreements = [_agreement(first, row, other, transform) for row, other in pairs]
-        if values := [value for value in agreements if value is not None]:
-            known[group[0].item.id] = float(np.mean(values))
-    result = task_values(first.dataset, task, list(known), {"score": list(known.values())})
-    return result.stratum(result.score)
+    plain = {(row.item.id, row.sample): row for row in second.rows[task]}
+
+    def agreement(row: ScoredItem) -> float | None:
+        other = plain.get((row.item.id, row.sample))
+        return other and _agreement(first, row, other, transform)
+
+    return item_means(first, task, agreement)
 
 
 def _agreement(
