@@ -174,7 +174,7 @@ def test_tables_are_sorted_below_their_heading_and_filtered(open_page: Open, fol
 
 def test_figures_name_light_and_filter_a_model(open_page: Open, folder: Path) -> None:
     page = open_page(folder / "report/report.html")
-    figure = page.page.locator("figure .wide:has([id*='pareto_tokens'])").first
+    figure = page.page.locator("figure .wide:has([id*='radar'])").first
     figure.focus()
     labels = page.page.evaluate(
         "JSON.parse(document.getElementById('page-data').textContent).members"
@@ -185,10 +185,10 @@ def test_figures_name_light_and_filter_a_model(open_page: Open, folder: Path) ->
     lit = page.page.locator("table[data-table=summary] tr.lit")
     assert name in labels and lit.count() == 1
     # The number is that of the table.
-    assert (
-        value.removeprefix("All ").split(" ")[0]
-        == lit.locator("td").first.inner_text().split("\n")[0]
-    )
+    table = page.page.locator("table[data-table=log_smape]")
+    column = table.locator("thead th").all_inner_texts().index(value.split(" ")[0])
+    cell = table.locator("tr.lit td").nth(column - 1).inner_text()
+    assert value.split(" ")[1] == cell.split("\n")[0]
     page.page.keyboard.press("Enter")
     assert page.page.input_value("[data-state=models]") == name
     assert len(page.column("summary", 0)) == 2

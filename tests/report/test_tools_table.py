@@ -15,6 +15,7 @@ from numbench.reporting.build import build_tables
 from numbench.reporting.figures import render
 from numbench.reporting.read import read_report_data
 from numbench.scoring import score_run, signature
+from tests.report.test_page import page_of, responses
 from tests.support.runs import go, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 from tests.support.tools import answering, calling, expression, results_of
@@ -88,6 +89,8 @@ def test_tools_are_in_signatures_figures_and_what_is_shown(folders: list[Path]) 
     assert "square: with a tool" in figures[0].files["svg"].decode()
     shown = "\n".join(text.plain for text in item_texts(select_items(folders[1])))
     assert 'call      {"expression": "3+2"} → 5' in shown
+    turns = [row["turns"] for row in responses(page_of(data))]
+    assert '{"expression": "3+2"} → 5' in turns and None in turns
 
 
 def test_inspect_keeps_the_turns(folders: list[Path], tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from markupsafe import Markup
 
+from numbench.errors import printable
 from numbench.records import PAPER, RunInfo
 from numbench.scoring import ScoredRun
 from numbench.scoring.scored_run import few_shot_count
@@ -98,13 +99,7 @@ def escape_invisible(value: object) -> object:
     """
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    text = truncate_middle(value, _MAX_LINE_LENGTH, " ")
-    return text if text.isprintable() else "".join(map(_escape_character, text))
-
-
-def _escape_character(char: str) -> str:
-    hidden = unicodedata.category(char)[0] == "C" or char in "\u2028\u2029"
-    return repr(char)[1:-1] if hidden else char
+    return printable(truncate_middle(value, _MAX_LINE_LENGTH, " "))
 
 
 def json_block(value: object) -> Markup:

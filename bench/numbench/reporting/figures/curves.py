@@ -1,4 +1,4 @@
-"""Figures with a panel per task or variant: score by difficulty, and by wording."""
+"""Figures of curves: score by difficulty, and scores and prices over time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
-from numbench.plot_style import GRAY, PALETTE
-from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
-    Dot,
     count_axis,
-    dots,
     facets,
     fit_text,
-    interval_key,
     legend,
     legend_label,
     lines,
@@ -30,23 +25,17 @@ from numbench.reporting.figures.model import (
     Drawn,
     FigureSpec,
     by_runs,
-    numbered,
     run_label,
     run_styles,
 )
 from numbench.reporting.tables.model import Row, table_rows
 from numbench.reporting.tables.trend import TABLE as TREND
-from numbench.reporting.tables.variants import TABLE as VARIANTS
 from numbench.reporting.values import TaskValues
 from numbench.stats.design import Column
 from numbench.stats.intervals import score_interval
 from numbench.tasks import TASKS
 
 BINS = 8
-_ACROSS = 4
-_ROW_HEIGHT = 0.15
-_MIN_RANGE = 5.0
-"""The horizontal axis of differences shows at least ± this many points."""
 
 
 def difficulty_curve(values: TaskValues) -> tuple[list[float], list[Estimate]]:
@@ -96,48 +85,6 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
     return figure
 
 
-def _variants(data: ReportData) -> Drawn:
-    effects = table_rows(VARIANTS, data)
-    if not effects:
-        return "no runs that differ only in the wording or notation of the questions"
-    families: dict[object, list[Row]] = {}
-    for row in effects:
-        families.setdefault((row.group, row.cells["reference"]), []).append(row)
-    return numbered("variants", [_differences(data, rows) for rows in families.values()])
-
-
-def _differences(data: ReportData, rows: Sequence[Row]) -> Figure:
-    """Draw the differences of some variants from one reference."""
-    names = [task_name(task) for task in (ALL, *TASKS)]
-    tasks = [name for name in names if any(row.cells["task"] == name for row in rows)]
-    variants = list(dict.fromkeys(str(row.cells["variant"]) for row in rows))
-    figure = facets(len(variants), across=_ACROSS, height=0.5 + _ROW_HEIGHT * len(tasks))
-    limit = _MIN_RANGE
-    for number, (axes, variant) in enumerate(zip(figure.axes, variants, strict=True)):
-        axes.axvline(0, color=GRAY, linewidth=0.7)
-        values = []
-        for row in rows:
-            estimate, p = row.cells["difference"], row.cells["p"]
-            assert isinstance(estimate, Estimate) and isinstance(p, float)
-            low, high = (estimate.value if x is None else x for x in estimate[1:])
-            limit = max(limit, abs(low), abs(high))
-            if row.cells["variant"] == variant:
-                is_significant = p <= 0.05 and not low <= 0 <= high
-                label = "significant" if is_significant else "hollow: not significant"
-                style = (PALETTE[1], "o", "") if is_significant else (PALETTE[0], "o", "white")
-                name = ".".join(filter(None, (str(row.run), row.task)))
-                row_number = tasks.index(str(row.cells["task"]))
-                values.append(Dot(row_number, estimate, *style, label, name))
-        dots(axes, values, tasks, are_shown=number % _ACROSS == 0)
-        axes.set_xlim(-min(105.0, 1.05 * limit), min(105.0, 1.05 * limit))
-        axes.set_title(fit_text(variant, 1.4, 8.0))
-    interval_key(figure.axes[0])
-    figure.supxlabel("difference in points")
-    dataset = f", {data.runs[rows[0].run or 0].dataset}" if len(data.datasets) > 1 else ""
-    legend(figure, f"{rows[0].cells['reference']}{dataset} is the reference")
-    return figure
-
-
 def _trend(data: ReportData) -> Drawn:
     series: dict[tuple[object, ...], list[Row]] = {}
     for row in table_rows(TREND, data):
@@ -176,11 +123,5 @@ FIGURES = (
         "Which questions are hard? Score against difficulty δ, in up to eight bins of about equal "
         "size, with 95% intervals.",
         _difficulty,
-    ),
-    FigureSpec(
-        "variants",
-        "How much of a score is wording? Runs that differ only in the wording or notation of the "
-        "questions: difference of the score from the reference with 95% intervals, per task.",
-        _variants,
     ),
 )

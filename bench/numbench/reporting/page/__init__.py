@@ -38,6 +38,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Comparisons and prices": (
         "comparisons",
         "price",
+        "trend",
         "pareto_cost",
         "tools",
         "variants",

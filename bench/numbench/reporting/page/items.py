@@ -110,8 +110,22 @@ def _sample(runs: Sequence[ScoredRun]) -> Collection[_ItemKey]:
 
 def _length(response: Response) -> int:
     """Return about how many characters of a response the page has."""
-    reasoning = len(response.reasoning_text or "")
-    return 200 + min(len(response.text), MAX_TEXT_LENGTH) + min(reasoning, MAX_REASONING_LENGTH)
+    reasoning = min(len(response.reasoning_text or ""), MAX_REASONING_LENGTH)
+    return 200 + min(len(response.text), MAX_TEXT_LENGTH) + reasoning + len(_turns(response) or "")
+
+
+def _turns(response: Response) -> str | None:
+    """Return the texts before the last one, and each call with its result, one below the other."""
+    lines = [
+        line
+        for reply in (*response.turns, response)
+        for line in (
+            reply.text.strip() * (reply is not response),
+            *(f"{c.arguments} → {c.result or 'not carried out'}" for c in reply.calls),
+        )
+    ]
+    text = "\n".join(filter(None, lines))
+    return truncate_middle(text, MAX_REASONING_LENGTH) or None
 
 
 def _compress(value: object) -> Markup:
@@ -203,6 +217,7 @@ _RESPONSE_COLUMNS: dict[str, Callable[[Response], object]] = {
     "reasoning": lambda response: (
         response.reasoning_text and truncate_middle(response.reasoning_text, MAX_REASONING_LENGTH)
     ),
+    "turns": _turns,
     "finish": lambda response: response.finish_reason,
     "failure": lambda response: (
         response.error and truncate_middle(response.error.message, MAX_TEXT_LENGTH)

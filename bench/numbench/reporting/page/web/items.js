@@ -203,6 +203,7 @@ function responseDetails(question, answer) {
   const { get } = answer;
   const parts = [];
   if (get('kind')) parts.push(textElement('p', { class: 'soft' }, pageData.kinds[get('kind')] ?? get('kind')));
+  if (get('turns')) parts.push(block('Before the response: texts, and calls with their results', get('turns')));
   if (get('text') !== null) parts.push(block('Response', get('text')));
   if (get('reasoning')) parts.push(block('Reasoning', get('reasoning')));
   if (get('failure') !== null) parts.push(block('Failed request', get('failure')));
