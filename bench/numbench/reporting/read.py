@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from numbench.dataset.store import Dataset
 from numbench.errors import BadInput, MissingTask
 from numbench.journal import find_runs, read_info
 from numbench.published import published_models
@@ -52,10 +53,15 @@ def score_runs(
 ) -> tuple[list[ScoredRun], list[str]]:
     """Return scored runs, and a sentence about each run of a task that is not installed."""
     scored, skipped = [], []
+    # Runs on one dataset share its questions, which take more memory than short answers.
+    datasets: dict[tuple[str, str], Dataset] = {}
     for number, folder in enumerate(folders, 1):
         on_progress(f"scoring run {number} of {len(folders)}: {folder}")
         try:
-            scored.append(score_run(folder, protocol))
+            reference = read_info(folder).dataset
+            known = datasets.get(key := (reference.name, reference.sha256))
+            scored.append(score_run(folder, protocol, known))
+            datasets[key] = scored[-1].dataset
         except MissingTask as error:
             skipped.append(f"{error}; the run is left out")
     return scored, skipped

@@ -16,15 +16,20 @@ from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent, signature
 from numbench.scoring.scored_run import token_counts
 
-_ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 2_000
 
 
 def scores_parquet(runs: Iterable[ScoredRun]) -> bytes:
     """Return the content of the file, with one row group per run and task."""
-    buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, _SCHEMA, compression="zstd") as writer:
-        for table in _tables(runs):
-            writer.write_table(table)
+    buffer, pool = io.BytesIO(), pa.default_memory_pool()
+    # Other pools keep tens of megabytes that are free.
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        with pq.ParquetWriter(buffer, _SCHEMA, compression="zstd") as writer:
+            for table in _tables(runs):
+                writer.write_table(table)
+    finally:
+        pa.set_memory_pool(pool)
     return buffer.getvalue()
 
 
