@@ -266,7 +266,7 @@ def compare(
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
     formats are read too. paper: the paper's scoring.
     """
-    from numbench.reporting.regression import compare as compare_runs
+    from numbench.reporting.compare import compare as compare_runs
 
     tasks = task_names(on) if isinstance(on, str) else tuple(on)
     tasks = None if on == "all" else tasks

@@ -13,7 +13,7 @@ from numbench import load_horizons
 from numbench.cli import main
 from numbench.errors import BadInput
 from numbench.horizon.estimate import compare_horizons
-from numbench.reporting.regression import compare
+from numbench.reporting.compare import compare
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import PAPER_TASKS
 from tests.report import large_runs

@@ -52,7 +52,7 @@ def export(
         if missing := [each for each in source if not Path(each).exists()]:
             raise BadInput(f"{missing[0]} is not a folder of runs, which --to {to} exports")
     if to == "baseline":
-        from numbench.reporting.regression import write_baseline
+        from numbench.reporting.baseline import write_baseline
 
         assert source
         if len(source) > 1:

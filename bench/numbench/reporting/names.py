@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 
@@ -64,32 +63,6 @@ def truncate_middle(text: str, limit: int, gap: str = "\n") -> str:
     tail = limit // 4
     omitted = len(text) - limit
     return f"{text[: limit - tail]}{gap}… {omitted:,} more characters …{gap}{text[-tail:]}"
-
-
-def shortened(names: Sequence[str], width: int) -> dict[str, str]:
-    """Return each name in at most `width` characters, different ones for different names.
-
-    The middle of a longer name is cut out. Names that are the same then are shown from where they
-    differ, with a number where this does not help.
-    """
-    cut = {name: _cut_middle(name, width) for name in names}
-    for short in [text for text, count in Counter(cut.values()).items() if count > 1]:
-        alike = [name for name in cut if cut[name] == short]
-        columns = enumerate(zip(*alike, strict=False))
-        start = next((i for i, chars in columns if len(set(chars)) > 1), 0)
-        for name in alike:
-            rest = f"…{name[max(0, start - width // 4) :]}"
-            cut[name] = rest if len(rest) <= width else f"{rest[: width - 1]}…"
-        if len({cut[name] for name in alike}) < len(alike):
-            cut |= {name: f"{short[: width - 4]}…{number}" for number, name in enumerate(alike, 1)}
-    return cut
-
-
-def _cut_middle(name: str, width: int) -> str:
-    if len(name) <= width:
-        return name
-    start = (width - 1) // 2
-    return f"{name[:start]}…{name[start + 1 - width :]}"
 
 
 def escape_invisible(value: object) -> object:

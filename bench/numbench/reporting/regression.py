@@ -1,41 +1,20 @@
-"""Comparison of a new run with an old one: is a score or a problem size significantly worse?"""
+"""The result of a comparison of a new run with an old one, and the sentences that it has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import msgspec
-
-from numbench import jsonl
-from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
-from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
-from numbench.journal import Run, find_runs, read_run
-from numbench.records import SCHEMA, ProtocolName, RunInfo, Schema
-from numbench.reporting.comparisons import (
-    ALL,
-    NOT_SIGNIFICANT,
-    PairDifference,
-    Verdict,
-    compare_values,
-    task_name,
-)
+from numbench.journal import find_runs
+from numbench.records import RunInfo
+from numbench.reporting.comparisons import Verdict, task_name
 from numbench.reporting.names import variant_name
-from numbench.reporting.values import RunValues, run_values, task_values
 from numbench.run_identity import find_differences
-from numbench.scoring import ScoredRun, score_dataset_run, signature
-from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
-from numbench.scoring.horizon_outcomes import read_horizons
-from numbench.stats.intervals import ALPHA
-from numbench.stats.multiple_testing import holm
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MIN_COMMON = 6
-"""Common questions of a task; with fewer, no difference is significant."""
 
 
 class ComparedTask(NamedTuple):
@@ -120,82 +99,6 @@ class Regression(NamedTuple):
         return f"{'FAIL' if self.failures else 'PASS'}: {', '.join(parts)}"
 
 
-class Baseline(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of a run, to compare later runs with: a file of `numbench export --to baseline`.
-
-    path: of the run. scores: task → score in percent per question, in the order of the run's
-    questions; null without an answer.
-    """
-
-    path: str
-    info: RunInfo
-    dataset: str
-    protocol: ProtocolName
-    signatures: dict[str, str]
-    scores: dict[str, tuple[Annotated[float, msgspec.Meta(ge=0, le=100)] | None, ...]]
-    schema: Schema = SCHEMA
-
-
-class _Items(NamedTuple):
-    """The ids of a task's items in a run, and of those that have an answer to any sample."""
-
-    asked: set[str]
-    answered: set[str]
-
-
-class _Side(NamedTuple):
-    """A run or a baseline, as far as a comparison needs it."""
-
-    run: ComparedRun
-    info: RunInfo
-    sha256: str
-    values: RunValues
-    items: dict[str, _Items]
-
-
-def compare(
-    old: Path,
-    new: Path,
-    protocol: ProtocolName = "exact",
-    margin: float | None = None,
-    partial: bool = False,
-    on: Sequence[str] | None = None,
-) -> Regression:
-    """Compare run `new` with run `old`, which may be the file of a baseline.
-
-    The comparison fails if the mean over the common tasks is significantly worse, or with `on`, if
-    one of these tasks is, after Holm's correction over them. With `margin`, it fails instead unless
-    a regression of more than `margin` points is excluded (one-sided test at the 5% level). Tasks
-    and answers that only the old run has also fail; with `partial` they are notes. Without enough
-    common answers to find any drop, it fails. Measurements of problem sizes are compared by h50,
-    over all tasks or those of `on`.
-
-    Raises BadInput for runs that cannot be compared, and for a margin that is out of range.
-    """
-    # The comparison is also false for NaN.
-    if margin is not None and not 0 < margin < 100:
-        raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
-    new = run_folder(new)
-    if old.is_file():
-        return _compare_scores(old, new, protocol, margin, partial, on)
-    old = run_folder(old)
-    runs = {"old": read_run(old), "new": read_run(new)}
-    sizes = [run.info.horizon is not None for run in runs.values()]
-    if all(sizes) and margin is not None:
-        raise BadInput("--margin is in points of a score; horizon runs have none")
-    if any(sizes) and not all(sizes):
-        horizon, other = (old, new) if sizes[0] else (new, old)
-        raise BadInput(
-            f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
-        )
-    if all(sizes):
-        result = _compare_sizes(runs["old"], runs["new"], partial, on)
-    else:
-        result = _compare_scores(old, new, protocol, margin, partial, on)
-    served = [f"The {name} run: {w}." for name, run in runs.items() for w in run.served.warnings]
-    return result._replace(notes=(*served, *result.notes))
-
-
 def run_folder(path: Path) -> Path:
     """Return the only run folder at or below `path`. Raises BadInput if there are several."""
     folders = find_runs([path])
@@ -209,73 +112,7 @@ def excludes(task: ComparedTask, margin: float) -> bool:
     return task.at_least is not None and task.at_least > -margin
 
 
-def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> None:
-    """Write the scores of a run to a file that `compare` takes in place of the run.
-
-    An earlier baseline is replaced. Raises BadInput if `file` is anything else.
-    """
-    if file.exists():
-        try:
-            jsonl.read_json(file, Baseline)
-        except BadInput as error:
-            raise BadInput(f"--out {file} exists and is not a baseline: name a new file") from error
-    scored = score_dataset_run(run_folder(run), protocol)
-    side = _side(scored)
-    scores: dict[str, tuple[float | None, ...]] = {}
-    for task, values in side.values.tasks.items():
-        items = scored.dataset.by_task[task]
-        known = dict(zip(values.index.tolist(), values.score.tolist(), strict=True))
-        included = set(side.items[task].asked)
-        scores[task] = tuple(known.get(i) for i, item in enumerate(items) if item.id in included)
-    # The path of the dataset is one of this machine.
-    reference = msgspec.structs.replace(scored.info.dataset, path=scored.info.dataset.name)
-    info = msgspec.structs.replace(scored.info, dataset=reference)
-    baseline = Baseline(
-        path=scored.path.name, info=info, dataset=side.run.dataset, protocol=protocol,
-        signatures=dict(side.run.signatures), scores=scores,
-    )  # fmt: skip
-    jsonl.write_atomically(file, msgspec.json.encode(baseline) + b"\n")
-
-
-def _read_baseline(file: Path, protocol: ProtocolName, dataset: Dataset) -> _Side:
-    baseline = jsonl.read_json(file, Baseline)
-    info, sha256 = baseline.info, baseline.info.dataset.sha256
-    if baseline.protocol != protocol:
-        raise BadInput(f"{file} has scores of the protocol {baseline.protocol}, not {protocol}")
-    run = _compared_run(file, info, baseline.dataset, baseline.signatures)
-    if sha256 != dataset.manifest.sha256:
-        return _Side(run, info, sha256, RunValues(sha256, {}), {})
-    values, items = {}, {}
-    for task, scores in baseline.scores.items():
-        if task not in dataset.by_task:
-            raise BadInput(f"{file}: dataset {baseline.dataset} has no task {task!r}")
-        asked = [item.id for item in info.select_items(dataset.by_task[task])]
-        if len(asked) != len(scores):
-            raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
-        known = {
-            item_id: score
-            for item_id, score in zip(asked, scores, strict=True)
-            if score is not None
-        }
-        values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
-        items[task] = _Items(set(asked), set(known))
-    return _Side(run, info, sha256, RunValues(sha256, values), items)
-
-
-def _side(run: ScoredRun) -> _Side:
-    items = {
-        task: _Items(
-            {row.item.id for row in rows}, {row.item.id for row in rows if row.is_answered}
-        )
-        for task, rows in run.rows.items()
-    }
-    sha256 = run.dataset.manifest.sha256
-    signatures = {task: signature(run, task) for task in run.rows}
-    known = _compared_run(run.path, run.info, f"{run.dataset.name}@{sha256[:6]}", signatures)
-    return _Side(known, run.info, sha256, run_values(run), items)
-
-
-def _compared_run(
+def compared_run(
     path: Path, info: RunInfo, dataset: str, signatures: Mapping[str, str]
 ) -> ComparedRun:
     server = str(info.settings.get("base_url") or info.settings.get("route") or "")
@@ -285,85 +122,7 @@ def _compared_run(
     )  # fmt: skip
 
 
-def _compare_scores(
-    old: Path,
-    new: Path,
-    protocol: ProtocolName,
-    margin: float | None,
-    partial: bool,
-    on: Sequence[str] | None,
-) -> Regression:
-    new_run = score_dataset_run(new, protocol)
-    after = _side(new_run)
-    if old.is_file():
-        before = _read_baseline(old, protocol, new_run.dataset)
-    else:
-        before = _side(score_dataset_run(old, protocol))
-    if before.sha256 != after.sha256:
-        raise BadInput(
-            f"{old} uses dataset {before.run.dataset}, {new} uses dataset {after.run.dataset}: "
-            "only runs on the same dataset can be compared"
-        )
-    for task in on or ():
-        if missing := [side.run.path for side in (before, after) if task not in side.items]:
-            raise BadInput(f"--on {task}: {missing[0]} has no such task")
-    old_items, new_items = before.items, after.items
-    if on:
-        old_items, new_items = ({t: known[t] for t in on} for known in (old_items, new_items))
-    both = [task for task in old_items if task in new_items]
-    if not both:
-        raise BadInput(f"{old} and {new} have no task in common")
-    if not any(items.answered for items in old_items.values()):
-        raise BadInput(f"{old}: no answered items to compare with")
-    common = max(len(old_items[task].asked & new_items[task].asked) for task in both)
-    if common < MIN_COMMON and not partial:
-        raise BadInput(
-            f"{old} and {new} have at most {common} common questions per task: a "
-            f"comparison needs {MIN_COMMON} (--partial compares them anyway)"
-        )
-    chosen = [
-        RunValues(side.sha256, {task: side.values.tasks[task] for task in both})
-        for side in (after, before)
-    ]
-    known = compare_values(chosen, one_sided=margin is not None, decisive=len(on or [ALL]))
-    tasks = _decisive_first(known.differences, on)
-    decisive = [task for task in tasks if task.decides]
-    failures = list(_worse(decisive) if margin is None else _not_excluded(decisive, margin))
-    few = [task_name(task.task) for task in decisive if task.detectable is None]
-    if margin is None and (few or not decisive):
-        failures.append(f"too few common answers to find any drop: {', '.join(few) or 'none'}")
-    gaps = list(_gaps(old_items, new_run))
-    untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
-    if untested and margin is not None:
-        gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
-    notes = [
-        *_differences(before.info, after.info),
-        *_detectable(decisive, margin),
-        *_notes(old_items, new_items, tasks),
-    ]
-    # Without any common answer, there is nothing to compare.
-    has_common = any(old_items[task].answered & new_items[task].answered for task in both)
-    runs = before.run, after.run
-    result = Regression("scores", *runs, tasks, tuple(notes), tuple(failures), margin)
-    return _with_gaps(result, gaps, partial and has_common)
-
-
-def _decisive_first(
-    differences: Sequence[PairDifference], on: Sequence[str] | None
-) -> tuple[ComparedTask, ...]:
-    """Return the results that decide, then the others, with Holm's correction over the tasks."""
-    overall = [one._replace(p_adjusted=one.p) for one in differences if one.task == ALL]
-    tasks = [one for one in differences if one.task != ALL]
-    p_values = holm([one.p for one in tasks])
-    tasks = [one._replace(p_adjusted=p) for one, p in zip(tasks, p_values, strict=True)]
-    # A single task is its own mean.
-    if on or not overall:
-        return tuple(_compared_task(one, True) for one in tasks)
-    of_tasks = (_compared_task(one, False) for one in tasks)
-    return (_compared_task(overall[0], True), *of_tasks)
-
-
-def _differences(old: RunInfo, new: RunInfo) -> Iterator[str]:
+def setting_differences(old: RunInfo, new: RunInfo) -> Iterator[str]:
     """Yield in what shapes an answer the runs differ."""
     by_task: dict[str, list[str]] = {}
     for field, before, after in find_differences(old, new, ("samples",)):
@@ -376,7 +135,7 @@ def _differences(old: RunInfo, new: RunInfo) -> Iterator[str]:
         yield f"The runs differ in {what} for {', '.join(tasks)}."
 
 
-def _worse(tasks: Sequence[ComparedTask]) -> Iterator[str]:
+def worse_tasks(tasks: Sequence[ComparedTask]) -> Iterator[str]:
     for task in tasks:
         if task.verdict == "worse":
             old, new, change = task.texts
@@ -385,16 +144,7 @@ def _worse(tasks: Sequence[ComparedTask]) -> Iterator[str]:
             yield f"{task_name(task.task)}: {old} -> {new} ({about})"
 
 
-def _not_excluded(tasks: Sequence[ComparedTask], margin: float) -> Iterator[str]:
-    if failed := [task for task in tasks if not excludes(task, margin)]:
-        listed = ", ".join(f"{task_name(one.task)} {one.at_least:+.1f}" for one in failed)
-        yield (
-            f"a regression of more than {margin:g} points is not excluded (with 95% confidence, at "
-            f"least: {listed})"
-        )
-
-
-def _with_gaps(result: Regression, gaps: Sequence[str], partial: bool) -> Regression:
+def with_gaps(result: Regression, gaps: Sequence[str], partial: bool) -> Regression:
     """Return a comparison in which gaps, what only the old run has, are notes or failures."""
     if partial or not gaps:
         notes = (f"Partial: {gap}." for gap in gaps)
@@ -403,147 +153,6 @@ def _with_gaps(result: Regression, gaps: Sequence[str], partial: bool) -> Regres
     return result._replace(failures=(*result.failures, *gaps[:-1], last))
 
 
-def _compared_task(one: PairDifference, decides: bool) -> ComparedTask:
-    new, old = one.means
-    change = f"{one.difference:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
-    return ComparedTask(
-        one.task, old, new, one.difference, one.low, one.high, one.p_adjusted, one.verdict,
-        (f"{old:.1f}", f"{new:.1f}", change), one.items, one.at_least,
-        one.detectable if decides else None, decides,
-    )  # fmt: skip
-
-
-def _detectable(tasks: Sequence[ComparedTask], margin: float | None) -> Iterator[str]:
-    """Describe which drop, or which margin, the questions can show."""
-    if margin is not None:
-        bounds = [(task.at_least, task.task) for task in tasks if task.at_least is not None]
-        if bounds:
-            least, worst = min(bounds)
-            yield (
-                f"Largest regression that is not excluded: {max(0.0, -least):.1f} points "
-                f"({task_name(worst)}). A larger --margin passes."
-            )
-        return
-    if known := [(task.detectable, task.task) for task in tasks if task.detectable is not None]:
-        listed = ", ".join(f"{drop:.1f} points ({task_name(task)})" for drop, task in known)
-        yield f"Smallest true drop that fails this comparison with a probability of 80%: {listed}."
-
-
-def _gaps(old: Mapping[str, _Items], new_run: ScoredRun) -> Iterator[str]:
-    """Yield which tasks and answers only the old run has."""
-    if missing := [task_name(task) for task in old if task not in new_run.rows]:
-        what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
-        yield f"{what} missing from the new run"
-    # An item that the new run does not include has no answer.
-    before = {task: items.answered for task, items in old.items() if task in new_run.rows}
-    known = completeness(new_run, before)
-    if tasks := known.incomplete_tasks:
-        answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
-        where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
-        samples = "items" if new_run.info.samples == 1 else "samples of items"
-        yield (
-            f"{answered} of {total} previously answered {samples} of {where} answered again (at "
-            f"least {MIN_ANSWERED_PERCENT}% required per task)"
-        )
-
-
-def _notes(
-    old: Mapping[str, _Items], new: Mapping[str, _Items], tasks: Sequence[ComparedTask]
-) -> Iterator[str]:
-    """Yield what was not compared, and which tasks are worse that do not decide."""
-    if worse := [task.task for task in tasks if task.verdict == "worse" and not task.decides]:
-        yield (
-            f"Significantly worse, though it does not decide: {', '.join(map(task_name, worse))} "
-            f"(--on {','.join(worse)} lets it)."
-        )
-    yield from _only_in("old", [task for task in old if task not in new])
-    yield from _only_in("new", [task for task in new if task not in old])
-    pairs = [
-        (old[task], new[task], old[task].asked & new[task].asked) for task in old if task in new
-    ]
-    lengths = {
-        (len(one.asked), len(two.asked), len(common)) for one, two, common in pairs if common
-    }
-    for first, second, compared in sorted(lengths):
-        if not first == second == compared:
-            what = f"compared: the {compared} that both include"
-            yield f"Items per task: {first} (old), {second} (new); {what}."
-    if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
-        yield f"Items answered by only one run: {once}."
-
-
-def _only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
+def only_in(name: str, tasks: Sequence[str]) -> Iterator[str]:
     if tasks:
         yield f"Only the {name} run includes {', '.join(map(task_name, tasks))}: not compared."
-
-
-def _compare_sizes(
-    old_run: Run, new_run: Run, partial: bool, on: Sequence[str] | None
-) -> Regression:
-    """Compare two measurements of problem sizes by h50; see `compare`."""
-    old, new = old_run.path, new_run.path
-    before, after = read_horizons(old), read_horizons(new)
-    if on:
-        before, after = ({t: known[t] for t in known if t in on} for known in (before, after))
-    common = [task for task in before if task in after]
-    if not common:
-        raise BadInput(f"{old} and {new} have no task in common")
-    shifts = [compare_horizons(before[task], after[task]) for task in common]
-    p_values = holm([shift.p for shift in shifts])
-    tasks = tuple(
-        _compared_size(task, before[task], after[task], shift, p)
-        for task, shift, p in zip(common, shifts, p_values, strict=True)
-    )
-    notes = [*_fits("old", before, common), *_fits("new", after, common)]
-    limited = [
-        f"{task_name(task)} {shift.largest:,}"
-        for task, shift in zip(common, shifts, strict=True)
-        if before[task].largest != after[task].largest
-    ]
-    if limited:
-        which = f"compared up to the smaller one: {', '.join(limited)}"
-        notes.append(f"The runs end at different sizes; {which}.")
-    notes += _only_in("new", [task for task in after if task not in before])
-    missing = ", ".join(task_name(task) for task in before if task not in after)
-    gaps = [f"{missing} missing from the new run"] if missing else []
-    first, second = (_compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
-    notes = [*_differences(old_run.info, new_run.info), *notes]
-    failures = tuple(_worse(tasks))
-    result = Regression("problem sizes", first, second, tasks, tuple(notes), failures)
-    return _with_gaps(result, gaps, partial)
-
-
-def _compared_size(
-    task: str, old: TaskHorizon, new: TaskHorizon, shift: HorizonShift, p: float
-) -> ComparedTask:
-    verdict: Verdict = NOT_SIGNIFICANT
-    if p <= ALPHA:
-        verdict = "better" if shift.larger > 0.5 else "worse"
-    before, after = old.h50.value, new.h50.value
-    texts = (old.text(before), new.text(after), _ratio(old, new, shift))
-    return ComparedTask(task, before, after, *shift.ratio, p, verdict, texts)
-
-
-def _ratio(old: TaskHorizon, new: TaskHorizon, shift: HorizonShift) -> str:
-    """Format new over old h50; as a bound where a horizon is beyond the sizes.
-
-    Empty if both are beyond, so that the ratio is not known.
-    """
-    before, after = old.h50.value, new.h50.value
-    is_at_least = before < shift.smallest or after >= shift.largest
-    is_at_most = after < shift.smallest or before >= shift.largest
-    if is_at_least and is_at_most:
-        return ""
-    sign = "≥ " if is_at_least else "≤ " if is_at_most else ""
-    ratio = shift.ratio
-    return f"{sign}× {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-
-
-def _fits(name: str, horizons: dict[str, TaskHorizon], tasks: Sequence[str]) -> Iterator[str]:
-    if doubtful := [task_name(t) for t in tasks if not horizons[t].fits or horizons[t].is_doubtful]:
-        yield (
-            f"A logistic curve may not describe the answers of the {name} run to "
-            f"{', '.join(doubtful)}: the interval of the ratio may be too narrow."
-        )
-    if unfinished := [task_name(t) for t in tasks if horizons[t].stop is None]:
-        yield f"Unfinished in the {name} run: {', '.join(unfinished)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,7 +14,6 @@ from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import MAX_TASK_COLUMNS, DatasetGroup, ReportData
 from numbench.reporting.horizon_runs import HorizonRun
-from numbench.reporting.names import shortened
 from numbench.reporting.tables import horizons, scores
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
 from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row, build_table
@@ -70,35 +70,27 @@ def _score_tables(
 ) -> Iterator[RenderableType]:
     """Yield tables with a row per task and a column per configuration, as many as fit the width."""
     members = [data.configurations[index] for index in (*group.runs, *shown)]
-    names = shortened([one.model for one in members], _COLUMN_WIDTH)
-    notes = shortened([one.note for one in members], _COLUMN_WIDTH)
     tasks = [*([ALL] if len(group.tasks) > 1 else []), *group.tasks]
-    measures = ["score"]
-    if any(data.estimate(one, "by_value", task) for one in members for task in one.tasks):
-        measures.append("by_value")
-    needed = _COLUMN_WIDTH + 1 + len("By value ") * (len(measures) - 1)
+    by_value = any(data.estimate(one, "by_value", task) for one in members for task in one.tasks)
+    needed = _COLUMN_WIDTH + 1 + len("By value ") * by_value
     size = max(1, (min(width, WIDTH) - max(map(len, map(task_name, tasks)))) // needed)
     for start in range(0, len(members), size):
         part = members[start : start + size]
         columns, rows = [Column("task", "Task")], []
         for number, one in enumerate(part):
-            fewer = f"{len(one.tasks)} of {len(group.tasks)} tasks"
-            fewer = fewer if len(one.tasks) < len(group.tasks) else ""
-            lines = (
-                names[one.model],
-                one.level,
-                notes[one.note],
-                fewer,
-                PUBLISHED * (not one.scored),
-            )
-            columns.append(Column(f"score{number}", "\n".join(filter(None, lines)), ".1f"))
-            columns += [Column(f"by_value{number}", "By value", ".1f")] * (len(measures) > 1)
+            heading = [one.model, one.level, one.note]
+            if len(one.tasks) < len(group.tasks):
+                heading.append(f"{len(one.tasks)} of {len(group.tasks)} tasks")
+            heading += [PUBLISHED] * (not one.scored)
+            lines = [line for text in heading for line in wrap(text, _COLUMN_WIDTH)]
+            columns.append(Column(f"score{number}", "\n".join(lines), ".1f"))
+            columns += [Column(f"by_value{number}", "By value", ".1f")] * by_value
         for task in tasks:
             cells: dict[str, Cell] = {"task": task_name(task)}
             for number, one in enumerate(part):
                 cells[f"score{number}"] = data.estimate(one, "score", task)
-                by_value = data.estimate(one, "by_value", task)
-                cells[f"by_value{number}"] = by_value and by_value.value
+                value = data.estimate(one, "by_value", task)
+                cells[f"by_value{number}"] = value and value.value
             rows.append(Row(cells))
         yield from [Text()] * (start > 0)
         yield rich_table(BuiltTable(scores.BY_TASK, tuple(columns), tuple(rows), ()))
