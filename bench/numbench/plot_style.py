@@ -6,8 +6,7 @@ import io
 import os
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -24,7 +23,6 @@ finally:
 
 from matplotlib import rc_params_from_file
 from matplotlib.backend_bases import get_registered_canvas_class
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure as Figure
 
 from numbench.errors import BadInput
@@ -85,44 +83,12 @@ _REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
 _DPI = 200
 
 
-_TINTS = (0.0, 0.3, 0.5, 0.62)
-"""The proportion of white in the colors of a model's runs."""
-
-
 class RunStyle(NamedTuple):
     """Color of a run, and the marker and line that identify it in greyscale."""
 
     color: str
     marker: str
     line: LinePattern
-
-
-def run_style(index: int) -> RunStyle:
-    """Return the style of run or model `index`; the first 88 differ in color or marker."""
-    return RunStyle(
-        PALETTE[index % len(PALETTE)],
-        MARKERS[index % len(MARKERS)],
-        LINE_PATTERNS[index // len(PALETTE) % len(LINE_PATTERNS)],
-    )
-
-
-def model_styles(models: Iterable[str]) -> dict[str, RunStyle]:
-    """Return the style of each model, in the order of their first appearance."""
-    return {model: run_style(index) for index, model in enumerate(dict.fromkeys(models))}
-
-
-def level_styles(models: Sequence[str], styles: Mapping[str, RunStyle]) -> list[RunStyle]:
-    """Return a style per run: that of its model, with a tint and a line for each of its runs."""
-    count: Counter[str] = Counter()
-    of_runs = []
-    for model in models:
-        style, level = styles[model], count[model] % len(LINE_PATTERNS)
-        white = _TINTS[level]
-        red, green, blue = (part + (1 - part) * white for part in to_rgb(style.color))
-        color = to_hex((red, green, blue))
-        of_runs.append(style._replace(color=color, line=LINE_PATTERNS[level]))
-        count[model] += 1
-    return of_runs
 
 
 @contextmanager

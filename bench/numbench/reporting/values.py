@@ -147,7 +147,7 @@ def task_values(
     )
 
 
-def item_means(run: ScoredRun, task: str, value: Callable[[ScoredItem], float | None]) -> Stratum:
+def item_stratum(run: ScoredRun, task: str, value: Callable[[ScoredItem], float | None]) -> Stratum:
     """Return the mean of a value over the samples of each counted item that has it."""
     means = {
         group[0].item.id: mean
@@ -213,7 +213,7 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
     }
 
     def mean(value: Callable[[Score], float]) -> float:
-        means = item_means(run, task, lambda row: value(lenient.get(id(row), row.score)))
+        means = item_stratum(run, task, lambda row: value(lenient.get(id(row), row.score)))
         return float(means.values.mean())
 
     return FormatScores(

@@ -27,7 +27,7 @@ from numbench.reporting.figures.draw import (
     stacked,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
-from numbench.reporting.values import item_means
+from numbench.reporting.values import item_stratum
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import categorize
 from numbench.tasks import TASKS
@@ -119,7 +119,7 @@ def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
         return None
     groups = item_groups(counted_rows(scored, task))
     digits = [[row.score.correct_digits for row in group] for group in groups]
-    mean = amount_estimate([item_means(scored, task, lambda row: row.score.correct_digits)])
+    mean = amount_estimate([item_stratum(scored, task, lambda row: row.score.correct_digits)])
     if mean is None:
         return None
     bins = [0 if each is None else each + 1 for group in digits for each in group]

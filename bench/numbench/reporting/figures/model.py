@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from numbench.plot_style import RunStyle, level_styles, model_styles
+from numbench.plot_style import LINE_PATTERNS, MARKERS, PALETTE, RunStyle
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables.model import RunKind
@@ -16,6 +18,8 @@ from numbench.reporting.tables.model import RunKind
 MAX_RUNS_PER_FIGURE = 8
 """More lines in one panel are hard to distinguish; further runs get a further figure."""
 
+_TINTS = (0.0, 0.3, 0.5, 0.62)
+"""The proportion of white in the colors of a model's runs."""
 
 Drawn = Figure | Mapping[str, Figure] | str
 """A figure, several by stem, or the reason why there is none."""
@@ -71,15 +75,18 @@ def run_label(data: ReportData, run: Configuration) -> str:
     return f"{run.label}, {run.dataset}" if len(data.datasets) > 1 else run.label
 
 
-def styles_by_model(data: ReportData) -> dict[str, RunStyle]:
-    """Return the style of each model in every figure."""
-    return model_styles(
-        [one.model for one in data.configurations] + [one.model for one in data.horizons]
-    )
-
-
 def run_styles(
     data: ReportData, runs: Sequence[Configuration] | Sequence[HorizonRun]
 ) -> list[RunStyle]:
-    """Return a style per run: that of its model, with a tint and line of its own."""
-    return level_styles([run.model for run in runs], styles_by_model(data))
+    """Return a style per run: color and marker of its model, with a tint and line of its own."""
+    models = list(dict.fromkeys(one.model for one in (*data.configurations, *data.horizons)))
+    count: Counter[str] = Counter()
+    styles = []
+    for run in runs:
+        index, level = models.index(run.model), count[run.model] % len(LINE_PATTERNS)
+        white = _TINTS[level]
+        pure = to_rgb(PALETTE[index % len(PALETTE)])
+        color = to_hex([part + (1 - part) * white for part in pure])
+        styles.append(RunStyle(color, MARKERS[index % len(MARKERS)], LINE_PATTERNS[level]))
+        count[run.model] += 1
+    return styles

@@ -22,7 +22,7 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import item_means
+from numbench.reporting.values import item_stratum
 from numbench.scoring import ScoredItem, ScoredRun, score_exact
 from numbench.stats.design import Stratum
 from numbench.tasks import TASKS
@@ -97,7 +97,7 @@ def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
         def value(row: ScoredItem, name: str = name, unit: int = unit) -> float | None:
             return unit * facts[id(row)][name] if name in facts[id(row)] else None
 
-        means = {task: item_means(run, task, value) for task in run.rows}
+        means = {task: item_stratum(run, task, value) for task in run.rows}
         yield name, {task: stratum for task, stratum in means.items() if len(stratum.values)}
 
 

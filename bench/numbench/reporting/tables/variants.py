@@ -21,7 +21,7 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import item_means
+from numbench.reporting.values import item_stratum
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.metrics import comparison_key
 from numbench.stats.design import Stratum
@@ -173,7 +173,7 @@ def _consistency(task: str, first: ScoredRun, second: ScoredRun, transform: Tran
         other = plain.get((row.item.id, row.sample))
         return other and _agreement(first, row, other, transform)
 
-    return item_means(first, task, agreement)
+    return item_stratum(first, task, agreement)
 
 
 def _agreement(
