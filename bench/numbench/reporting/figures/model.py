@@ -79,14 +79,15 @@ def run_styles(
     data: ReportData, runs: Sequence[Configuration] | Sequence[HorizonRun]
 ) -> list[RunStyle]:
     """Return a style per run: color and marker of its model, with a tint and line of its own."""
-    models = list(dict.fromkeys(one.model for one in (*data.configurations, *data.horizons)))
+    every = [one.model for one in data.configurations] + [one.model for one in data.horizons]
+    models = list(dict.fromkeys(every))
     count: Counter[str] = Counter()
     styles = []
     for run in runs:
         index, level = models.index(run.model), count[run.model] % len(LINE_PATTERNS)
-        white = _TINTS[level]
         pure = to_rgb(PALETTE[index % len(PALETTE)])
-        color = to_hex([part + (1 - part) * white for part in pure])
+        red, green, blue = (part + (1 - part) * _TINTS[level] for part in pure)
+        color = to_hex((red, green, blue))
         styles.append(RunStyle(color, MARKERS[index % len(MARKERS)], LINE_PATTERNS[level]))
         count[run.model] += 1
     return styles

@@ -82,19 +82,22 @@ function makeSortable({ name, heads }) {
   }
 }
 
-// Comparisons by task, of which there are many, take the place of those of means if a task is chosen.
-const compared = tables.filter(({ name }) => name === 'comparisons').flatMap(({ bodies }) => bodies)
+// Differences by task, of which there are many, take the place of those of means if a task is chosen.
+const folded = tables.filter(({ name }) => ['comparisons', 'price'].includes(name));
+const compared = folded.flatMap(({ bodies }) => bodies)
   .filter(({ rows }) => rows.some((row) => !row.dataset.task)).flatMap(({ rows }) => rows);
 const details = new Set(compared.filter((row) => row.dataset.task));
 const means = new Set(compared.filter((row) => !row.dataset.task));
 function foldDetails() {
-  const [one] = tables.filter(({ name }) => name === 'comparisons');
-  if (!details.size) return;
-  const cell = element('th', { colspan: one.heads.length, scope: 'rowgroup' },
-    `${formatCount(details.size)} comparisons by task: choose a task at the top of the page`);
-  const body = element('tbody', {}, element('tr', { class: 'group' }, cell));
-  one.table.append(body);
-  listeners.push(() => { body.hidden = Boolean(value('task')); });
+  for (const { heads, table, bodies } of folded) {
+    const count = bodies.flatMap(({ rows }) => rows).filter((row) => details.has(row)).length;
+    if (!count) continue;
+    const cell = element('th', { colspan: heads.length, scope: 'rowgroup' },
+      `${formatCount(count)} rows by task: choose a task at the top of the page`);
+    const body = element('tbody', {}, element('tr', { class: 'group' }, cell));
+    table.append(body);
+    listeners.push(() => { body.hidden = Boolean(value('task')); });
+  }
 }
 
 // Adds the line that stands for the published models of a table, in their heading or below all rows.
