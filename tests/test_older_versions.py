@@ -64,4 +64,7 @@ def test_a_run_of_0_2_resumes_with_the_same_requests(tmp_path: Path, name: str) 
     after = read_run(out)
     assert (out / "responses.jsonl").read_bytes().startswith(b"".join(lines[:kept]))
     assert after.info.requests == info["requests"]
+    examples = after.info.settings.pop("few_shot_sha256", {})
+    # It was one hash for all tasks.
+    assert (list(examples) == info["tasks"]) == bool(info["settings"].pop("few_shot_sha256", ""))
     assert after.info.settings == info["settings"]

@@ -21,6 +21,9 @@ from numbench.secrets import mask_secret_segments
 from numbench.served_models import EARLIER_SERVERS
 from numbench.tasks.prompts import changed_prompts
 
+EXAMPLE_HASHES = "few_shot_sha256"
+"""The setting with the SHA-256 of the worked examples of each task."""
+
 
 class Difference(NamedTuple):
     """What two descriptions of runs differ in."""
@@ -114,8 +117,12 @@ def _identity(info: RunInfo) -> dict[str, object]:
     if isinstance(url := settings.get("base_url"), str):
         # A user may have changed it in the file.
         settings["base_url"] = mask_secret_segments(url.rstrip("/"))
+    examples = settings.pop(EXAMPLE_HASHES, {})
     for name in sorted(settings.keys() - {"samples", "stream", EARLIER_SERVERS}):
         identity[f"settings.{name}"] = settings[name]
+    # Earlier versions recorded one hash for the examples of all tasks, which is not compared.
+    for task, sha256 in sorted(examples.items()) if isinstance(examples, dict) else ():
+        identity[f"examples for {task}"] = sha256
     for task, size in sorted(horizon.largest.items()) if horizon else ():
         identity[f"largest size of {task}"] = size
     for task, sha256 in sorted(info.requests.items()):
@@ -152,6 +159,9 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
         earlier = [*earlier, stored.settings["base_url"]]
     if earlier:
         settings[EARLIER_SERVERS] = earlier
+    hashes = [each.settings.get(EXAMPLE_HASHES) for each in (stored, info)]
+    if isinstance(hashes[0], dict) and isinstance(hashes[1], dict):
+        settings[EXAMPLE_HASHES] = hashes[0] | hashes[1]
     versions = dict(info.versions)
     for name, version in stored.versions.items():
         latest = versions.get(name, version)

@@ -180,7 +180,7 @@ def test_messages_of_the_run_are_left_out_only_if_the_prompts_have_changed(tmp_p
     (sample,) = export_log(run, tmp_path / "out").samples
     messages = [(message.role, message.text) for message in sample.input[1:-1]]
     assert messages == [tuple(message) for message in example_messages(by_task["addition"])]
-    settings["few_shot_sha256"] = "of an older generator"
+    settings["few_shot_sha256"] = {"addition": "of an older generator"}
     log = export_log(addition_run(tmp_path / "old", response, settings=settings), tmp_path / "logs")
     assert [message.role for message in log.samples[0].input] == ["user"]
     assert log.eval.metadata["messages_complete"] is False

@@ -158,6 +158,7 @@ def test_examples_precede_every_question(
         return servers.chat()
 
     with serve(script) as server:
+        go(server, dataset, None, few_shot=2, tasks=["minmax"])
         report = go(server, dataset, None, few_shot=2)
         assert report.path == Path("results/openai-some_default_small_2-shot")
         for received in server.received:
@@ -169,11 +170,19 @@ def test_examples_precede_every_question(
         assert go(server, dataset, None, few_shot=2).completed == 0
         settings = read_run(report.path).info.settings
         assert settings["few_shot"] == 2
-        assert len(str(settings["few_shot_sha256"])) == 64
+        assert settings["few_shot_sha256"].keys() == {"minmax", "addition"}
+        # The hashes of all tasks are recorded, whatever the last call asked.
+        assert go(server, dataset, None, few_shot=2, tasks=["addition"]).completed == 0
+        assert read_run(report.path).info.settings == settings
         with pytest.raises(BadInput, match=r"few_shot 2, this one has 3"):
             go(server, dataset, report.path, few_shot=3)
         with pytest.raises(BadInput, match=r"few_shot 2, this one has None"):
             go(server, dataset, report.path)
+        info = json.loads((report.path / "run.json").read_text())
+        info["settings"]["few_shot_sha256"]["addition"] = 64 * "0"
+        (report.path / "run.json").write_text(json.dumps(info))
+        with pytest.raises(BadInput, match="examples for addition '000000000000', this one has"):
+            go(server, dataset, report.path, few_shot=2)
 
 
 def test_one_request_per_task_is_recorded_as_it_was_sent(dataset: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from numbench.ecosystem.inspect_log import LOGGED_TASK
 from numbench.errors import BadInput
 from numbench.journal import write_run
 from numbench.records import PAPER, Failure, PromptRef, Response, RunInfo, Usage
+from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.few_shot import examples, examples_sha256
 from numbench.tasks.prompts import load_prompt_set
 
@@ -231,7 +232,7 @@ def _rebuilt_info(log: EvalLog, source: Dataset, folder: Path) -> RunInfo:
         settings["samples"] = samples
     if few_shot := int(log.eval.task_args.get("few_shot") or 0):
         shown = examples(source, tasks, few_shot)
-        settings |= {"few_shot": few_shot, "few_shot_sha256": examples_sha256(shown)}
+        settings |= {"few_shot": few_shot, EXAMPLE_HASHES: examples_sha256(shown)}
     tokens = config.get("reasoning_tokens")
     level = "default" if tokens is None else f"{tokens} tokens"
     return RunInfo(

@@ -19,6 +19,7 @@ from numbench.errors import BadInput
 from numbench.journal import find_runs
 from numbench.models.base import Message
 from numbench.records import PAPER, Response, RunInfo, Usage
+from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.few_shot import examples, examples_sha256, messages_before
 from numbench.scoring import ScoredItem, ScoredRun, score_run, signature
 from numbench.scoring.scored_run import few_shot_count
@@ -99,10 +100,9 @@ def _prompt_prefixes(run: ScoredRun) -> Mapping[str, Sequence[Message]]:
     except BadInput:
         return {}
     asked = {task: tuple(map(variant.ask, items)) for task, items in shown.items()}
-    prompts, sha256 = variant.prompts, examples_sha256(asked) if asked else None
-    if has_changed or sha256 != info.settings.get("few_shot_sha256"):
+    if has_changed or examples_sha256(asked) != info.settings.get(EXAMPLE_HASHES, {}):
         return {}
-    return {task: messages_before(prompts, task, asked.get(task, ())) for task in run.rows}
+    return {task: messages_before(variant.prompts, task, asked.get(task, ())) for task in run.rows}
 
 
 def _sample(

@@ -54,13 +54,12 @@ def messages_before(prompts: PromptSet, task: str, items: Sequence[Item]) -> tup
     return *([Message("system", system)] if system else []), *example_messages(items)
 
 
-def examples_sha256(items_by_task: Examples) -> str:
-    """Return the SHA-256 of all messages of the examples."""
-    digest = hashlib.sha256()
-    for task in sorted(items_by_task):
-        for message in example_messages(items_by_task[task]):
-            digest.update(jsonl.encode([task, message.role, message.content]))
-    return digest.hexdigest()
+def examples_sha256(items_by_task: Examples) -> dict[str, str]:
+    """Return the SHA-256 of the messages of each task's examples."""
+    return {
+        task: hashlib.sha256(jsonl.encode(example_messages(items))).hexdigest()
+        for task, items in items_by_task.items()
+    }
 
 
 def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[Item, ...]:

@@ -27,6 +27,7 @@ from numbench.models import (
 )
 from numbench.models.catalogue import find_model_provider
 from numbench.records import RunInfo, parse_shard
+from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.estimates import check_cost_limit
 from numbench.runner.few_shot import Examples, examples, examples_sha256
 from numbench.runner.horizon_questions import example_questions, horizon_info, permitted_sizes
@@ -226,7 +227,7 @@ def _recorded_settings(
         if each.option.is_recorded and (value := getattr(spec, each.name)) != each.default
     }
     if shown:
-        recorded["few_shot_sha256"] = examples_sha256(shown)
+        recorded[EXAMPLE_HASHES] = examples_sha256(shown)
     return recorded
 
 

@@ -22,6 +22,7 @@ from numbench.reporting.tables.model import (
     task_row,
 )
 from numbench.reporting.values import item_stratum
+from numbench.run_identity import EXAMPLE_HASHES
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.metrics import comparison_key
 from numbench.stats.design import Stratum
@@ -33,7 +34,7 @@ _Kind = Literal["wording", "notation"]
 
 # They differ between runs that otherwise ask the same; the hash of the examples also covers their
 # wording.
-_NOT_COMPARED = ("samples", "stream", "background", "few_shot_sha256")
+_NOT_COMPARED = ("samples", "stream", "background", EXAMPLE_HASHES)
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
