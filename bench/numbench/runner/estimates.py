@@ -9,6 +9,7 @@ from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
 from numbench.models.prices import fee_parameters
+from numbench.models.server_context import server_context
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun
@@ -91,12 +92,23 @@ def cost_limit_note(resolved: PreparedRun) -> str:
     )
 
 
-def length_note(resolved: PreparedRun) -> str:
-    """Return what bounds an answer of one's own server without a token limit; empty with one."""
+def has_unlimited_answers(resolved: PreparedRun) -> bool:
+    """Return whether only the context of one's own server bounds an answer."""
     is_own_server = bool(resolved.description.identity.get("base_url"))
-    if not is_own_server or resolved.settings.max_tokens is not None:
+    return is_own_server and resolved.settings.max_tokens is None
+
+
+def length_note(resolved: PreparedRun) -> str:
+    """Return what bounds an answer if there is no token limit, as far as the server tells."""
+    if not has_unlimited_answers(resolved):
         return ""
-    return "Length of an answer: limited by the server's context only; --max-tokens N sets a limit"
+    server, model = resolved.description.identity["base_url"], resolved.description.route or ""
+    context = server_context(str(server), model.partition("/")[2])
+    tokens = f" ({context:,} tokens with the prompt)" if context else ""
+    return (
+        f"Length of an answer: limited by the server's context only{tokens}; "
+        "--max-tokens N sets a limit"
+    )
 
 
 def check_cost_limit(resolved: PreparedRun) -> None:

@@ -15,7 +15,7 @@ from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.active_run import ActiveRun, make_response
-from numbench.runner.estimates import length_note
+from numbench.runner.estimates import has_unlimited_answers
 from numbench.runner.refusal import Refusal
 from numbench.runner.retrying import Attempts, Health, is_retryable, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
@@ -99,7 +99,7 @@ class Workers(ActiveRun):
             note = f"next request in {seconds:.0f} s (--rpm)"
         elif waiting := [now - sent for sent in self._sent_at.values()]:
             count = sum(seconds >= LONG_ANSWER_SECONDS for seconds in waiting)
-            if count and length_note(self.resolved):
+            if count and has_unlimited_answers(self.resolved):
                 note = f"{count} answers take up to {max(waiting) / 60:.0f} min; see --max-tokens"
         return {
             "in_flight": in_flight,
