@@ -126,6 +126,7 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
 
 # What a server ignores: options of the run, fields and message of each answer, and the warning.
 JSON, TEXT, CUT = '{"answer": 1}', "The answer is 1.", {"finish": "length"}
+CALL = '{"name": "calculator", "arguments": {"expression": "1"}}'
 THOUGHT = {"message": {"reasoning_content": "1"}}
 SAMPLES = {"samples": 2, "temperature": 0.7}
 EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
@@ -136,6 +137,8 @@ EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
     ({"structured": True, "max_tokens": 4}, '{"answer": 1', CUT, ""),
     ({"structured": True, "max_tokens": 4}, "The answer", CUT, "5 of 5 answers are not the JSON"),
     ({}, TEXT, {}, ""),
+    ({"tools": "calculator"}, TEXT, {}, "none of 5 answers calls the calculator: the model may"),
+    ({"tools": "calculator", "max_turns": 2}, CALL, {}, ""),
     ({"reasoning": "low"}, JSON, {}, "none of 5 answers shows reasoning: the level low"),
     ({"reasoning": "low"}, JSON, THOUGHT, ""),
     ({"reasoning": "low"}, f"<think>1</think> {JSON}", {}, ""),

@@ -134,9 +134,10 @@ class Effects:
         self._expects_reasoning = self._is_own_server and level not in _WITHOUT_REASONING
         self._is_structured = bool(settings.get("structured"))
         self._temperature = settings.get("temperature")
+        self._tools = settings.get("tools")
         self._is_limited = settings.get("max_tokens") is not None
         self._answers = self._checked = self._unstructured = self._with_reasoning = 0
-        self._cut_off = self._longest = 0
+        self._cut_off = self._longest = self._calls = 0
         self._hashes: dict[str, int] = {}
         self._repeated: dict[str, bool] = {}
 
@@ -145,6 +146,7 @@ class Effects:
         if response.error is not None or response.finish_reason == "refusal":
             return
         self._answers += 1
+        self._calls += len(response.calls)
         text = response.text
         if self._expects_reasoning or self._is_structured:
             text, thinking, _ = separate_thinking(response.text)
@@ -179,6 +181,11 @@ class Effects:
             warnings.append(
                 f"none of {self._answers:,} answers shows reasoning: the level {self._level} may "
                 "have had no effect"
+            )
+        if self._tools and self._answers > self._calls == 0:
+            warnings.append(
+                f"none of {self._answers:,} answers calls the {self._tools}: the model may not be "
+                "made for calls, or its server may need a parser for them"
             )
         if repeated and all(repeated.values()):
             warnings.append(

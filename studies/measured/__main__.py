@@ -8,15 +8,17 @@ The run folders have the names that the table shows. Of their answers only the s
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from numbench.dataset.store import open_dataset
 from numbench.errors import NumbenchError
-from numbench.scoring import score_run
+from numbench.scoring import ScoredItem, score_run
 from numbench.scoring.scored_run import (
     few_shot_count,
     has_requested_format,
@@ -52,15 +54,30 @@ MEASURES = ("score", "exact", "lenient", "format")
 exact match of `lenient`, and whether the answer has the requested format."""
 
 
-def build(folders: Iterable[Path]) -> dict[str, bytes]:
-    """Return the tables from complete runs on the dataset `paper`.
+COUNTS = ("questions", "correct", "other_form", "cut_off", "unanswered")
+"""Columns of sheet.csv: questions, those answered correctly, with the right value in another form
+than the requested one, up to the token limit, and not at all."""
 
-    Raises NumbenchError for a question without an answer.
+
+PAUSE_SECONDS = 600
+"""A longer time between two answers is a pause of the run, and does not count as its time."""
+
+
+def build(folders: Iterable[Path]) -> dict[str, bytes]:
+    """Return the tables from complete runs on the dataset `paper`, and on others row by row.
+
+    Raises NumbenchError for a question of `paper` without an answer.
     """
-    runs, answers, signatures = [], [], []
+    runs, answers, signatures, sheet = [], [], [], []
     for folder in folders:
         exact, lenient = score_run(folder), score_run(folder, "lenient")
         info, times = exact.info, []
+        if info.dataset.name != "paper":
+            sheet += [
+                (folder.name, info.display, info.dataset.name, task, *_counts(rows))
+                for task, rows in exact.rows.items()
+            ]
+            continue
         for task, rows in exact.rows.items():
             signatures.append((folder.name, task, signature(exact, task)))
             for row, other in zip(rows, lenient.rows[task], strict=True):
@@ -81,7 +98,8 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
                         row.response.usage.generated,
                     )
                 )
-        hours = (pd.Timestamp(max(times)) - pd.Timestamp(info.created)).total_seconds() / 3600
+        gaps = np.diff(sorted(pd.Timestamp(at).timestamp() for at in (info.created, *times)))
+        hours = gaps[gaps < PAUSE_SECONDS].sum() / 3600
         settings = (bool(info.settings["structured"]), few_shot_count(info))
         limit = info.settings["max_tokens"]
         runs.append((folder.name, info.display, *settings, limit, info.created, hours))
@@ -92,15 +110,29 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
         ),
         "answers": pd.DataFrame(answers, columns=names),
         "signatures": pd.DataFrame(signatures, columns=["run", "task", "signature"]),
+        "sheet": pd.DataFrame(sheet, columns=["run", "model", "dataset", "row", *COUNTS]),
     }
     return to_csv(tables)
+
+
+def _counts(rows: Sequence[ScoredItem]) -> tuple[int, ...]:
+    """Return the numbers of a row of the sheet, which COUNTS names."""
+    answered = [each for each in rows if each.is_answered]
+    return (
+        len(rows),
+        sum(each.score.exact_match for each in answered),
+        sum(each.score.error_kind == "form" for each in answered),
+        sum(each.response.finish_reason == "length" for each in answered if each.response),
+        len(rows) - len(answered),
+    )
 
 
 def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     """Return the page from the tables."""
     answers = dict(list(tables["answers"].groupby("run", sort=False)))
-    header = ["model", "asked", "questions", "score", "exact", "lenient", "format", "cut off"]
-    header += ["tokens", "hours"]
+    chance = f"Interval (chance: {interval_chance():.0f})"
+    header = ["model", "asked", "questions", "score", chance, "exact", "lenient", "format"]
+    header += ["cut off", "tokens", "hours"]
     rows = []
     for run in each_row(tables["runs"]):
         own = answers[run.run]
@@ -113,7 +145,9 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
                 run.model,
                 ", ".join(asked),
                 f"{len(own):,}",
-                *(estimate(own, measure) for measure in MEASURES),
+                estimate(own, "score"),
+                estimate(own[own["task"] == "interval"], "score"),
+                *(estimate(own, measure) for measure in MEASURES[1:]),
                 f"{cut_off:.1f}",
                 f"{own['tokens'].mean():.0f}",
                 f"{run.hours:.1f}",
@@ -122,7 +156,28 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     models = dict.fromkeys(tables["runs"]["model"])
     weights = table(["model", "weights", "package"], ([name, *WEIGHTS[name]] for name in models), 3)
     values = {"runs": table(header, rows, 2), "formats": formats(tables), "weights": weights}
+    values["sheet"] = sheet(tables["sheet"])
     return {"README.md": fill(PAGE, values)}
+
+
+def interval_chance() -> float:
+    """Return the percentage of the questions of Interval that a guess answers correctly."""
+    prompts = [item.prompt for item in open_dataset("paper").by_task["interval"]]
+    return 100 * float(np.mean([1 / len(re.findall(r"\b[A-Z]: ", prompt)) for prompt in prompts]))
+
+
+def sheet(counts: pd.DataFrame) -> str:
+    """Return the sums of each run of the sheet, and the rows answered best."""
+    lines = []
+    for (model, dataset), own in counts.groupby(["model", "dataset"], sort=False):
+        best = own.sort_values("correct", ascending=False, kind="stable").head(3)
+        named = [f"{each.row} {each.correct}/{each.questions}" for each in each_row(best)]
+        sums = [f"{own[name].sum():,}" for name in COUNTS]
+        rows = [f"{len(own)}", f"{(own['correct'] > 0).sum()}"]
+        lines.append([str(model), f"`{dataset}`", ", ".join(named), *rows, *sums])
+    names = [name.replace("_", " ") for name in COUNTS]
+    header = ["model", "dataset", "most often correct", "rows", "rows with a correct answer"]
+    return table([*header, *names], lines, 3)
 
 
 def estimate(answers: pd.DataFrame, measure: str) -> str:

@@ -76,8 +76,3 @@ def numbench_run(
         env=environment | dict(keys or {}),
         timeout=240,
     )
-
-
-def error_lines(done: subprocess.CompletedProcess[str], model: str) -> list[str]:
-    """Return the lines on stderr that are not progress, which a slow run prints first."""
-    return [line for line in done.stderr.splitlines() if f" {model} · " not in f" {line}"]

