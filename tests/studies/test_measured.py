@@ -34,7 +34,7 @@ def test_a_run_without_an_answer_is_refused(tmp_path: Path) -> None:
     tables = build([tmp_path / "run", tmp_path / "forms"])
     assert tables["answers.csv"].count(b"\n") == 10
     assert tables["sheet.csv"].decode().splitlines()[1:] == [
-        "forms,float64 arithmetic,forms,max_integer,4,4,0,0,0"
+        "forms,float64 arithmetic,forms,max_integer,4,3,0,0,0"
     ]
     responses = tmp_path / "run" / "responses.jsonl"
     responses.write_text("".join(responses.read_text().splitlines(keepends=True)[1:]))
