@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,10 @@ def structured(peer: Peer, out: Path, **options: Any) -> str:
         return IGNORED
     assert report.warnings == () and finished
     for response in finished:
-        kind = {"interval": str, "sorting": list}.get(response.item_id.partition("-")[0])
-        assert isinstance(json.loads(response.text)["answer"], kind or int | float)
+        task, answer = response.item_id.partition("-")[0], json.loads(response.text)["answer"]
+        # The schema names the letters.
+        assert answer in tuple("ABCDEFGH") if task == "interval" else True
+        assert isinstance(answer, {"interval": str, "sorting": list}.get(task, int | float))
     return "yes"
 
 
@@ -122,15 +125,16 @@ def tools(peer: Peer, out: Path) -> str:
 
 
 def forms_and_context(peer: Peer, out: Path) -> str:
-    """Ask each of the 41 forms and 8 contexts, the longer of which are too long for a server."""
-    rows: dict[str, Any] = {"tasks": None, "prompts": None, "max_tokens": 8, "concurrency": 4}
-    forms = ask(peer, out / "forms", dataset="forms", limit=1, **rows)
-    assert (forms.answered, forms.warnings) == (len(FORM_TASKS), ())
-    ask(peer, out / "context", dataset="context", limit=2, **rows)
+    """Ask some rows of both; one of two tables is too long for the context of most servers."""
+    rows: dict[str, Any] = {"prompts": None, "max_tokens": 8, "concurrency": 4}
+    forms, contexts = [*FORM_TASKS][::5], [*CONTEXT_TASKS][::3]
+    report = ask(peer, out / "forms", dataset="forms", tasks=forms, limit=1, **rows)
+    assert (report.answered, report.warnings) == (len(forms), ())
+    ask(peer, out / "context", dataset="context", tasks=contexts, limit=2, **rows)
     responses = read_run(out / "context").responses.values()
     assert {each.error.kind for each in responses if each.error} <= {"item"}
-    asked = {each.item_id.rpartition("-")[0] for each in responses if each.text}
-    assert asked == set(CONTEXT_TASKS)
+    answered = {each.item_id.rpartition("-")[0] for each in responses if each.text}
+    assert answered == set(contexts)
     return "yes"
 
 
@@ -231,7 +235,7 @@ def test_a_feature_works_or_the_run_says_that_it_does_not(
 
 
 @pytest.mark.slow
-def test_a_model_calls_the_calculator_and_states_its_result(tmp_path: Path) -> None:
+def test_a_model_calls_the_calculator_and_reads_its_result(tmp_path: Path) -> None:
     prompts, out = tmp_path / "calls", tmp_path / "run"
     (prompts / "system").mkdir(parents=True)
     (prompts / "questions.toml").write_text('questions = "paper"\ntools = true\n')
@@ -243,13 +247,16 @@ def test_a_model_calls_the_calculator_and_states_its_result(tmp_path: Path) -> N
     with llama_cpp(tmp_path, weights=CODER, model="qwen2.5-coder-0.5b") as peer:
         options = {"tools": "calculator", "max_turns": 3, "limit": 4, "max_tokens": 96}
         assert ask(peer, out, prompts=str(prompts), **options).warnings == ()
-    run = read_run(out)
-    calls = [call for each in run.responses.values() for turn in each.turns for call in turn.calls]
-    computed = [call for call in calls if not call.failed]
-    assert computed and all(call.in_text for call in calls)
-    # The results were sent, and the last turn states one.
-    texts = [each.text for each in run.responses.values()]
-    assert any(str(call.result) in text for call in computed for text in texts)
+    replies = [[*each.turns, each] for each in read_run(out).responses.values()]
+    assert all(call.in_text for turns in replies for turn in turns for call in turn.calls)
+    # The model was sent what it had the function compute: it repeats that in its next reply.
+    assert any(
+        str(call.result) in after.text
+        for turns in replies
+        for turn, after in pairwise(turns)
+        for call in turn.calls
+        if not call.failed
+    )
 
 
 def test_no_answer_is_lost_or_repeated_when_either_side_is_killed(tmp_path: Path) -> None:
