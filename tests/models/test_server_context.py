@@ -43,6 +43,7 @@ def test_the_context_is_what_the_server_lists(
         plan = " ".join(numbench(*asked).split())
         told = f" ({context:,} tokens with the prompt)" if context else ""
         assert f"limited by the server's context only{told}; --max-tokens N sets a limit" in plan
+        assert "Facts about the model" not in plan
         assert "Length of an answer" not in numbench(*asked, "--max-tokens", "5")
         assert not server.received
     assert server_context(server.url, "some") is server_context("http://[", "some") is None

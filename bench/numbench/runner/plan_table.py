@@ -96,8 +96,8 @@ def _run_notes(plan: Plan) -> list[str]:
         notes += _price_notes(plan, resolved.price)
     elif plan.has_cost:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
-    server = resolved.description.identity.get("base_url")
-    server = server or " or ".join(resolved.description.provider.hosts[:1])
+    own_server = resolved.description.identity.get("base_url")
+    server = own_server or " or ".join(resolved.description.provider.hosts[:1])
     if server:
         notes.append(f"Server: {server}.")
     if note := length_note(resolved):
@@ -109,7 +109,8 @@ def _run_notes(plan: Plan) -> list[str]:
         if known.context or known.max_output:
             source = f"catalogue, checked on {known.date}"
         notes.append(f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out;\n{source}.")
-    if checked := resolved.description.known.date:
+    # Nothing is known about a model of one's own server, whatever its name.
+    if (checked := resolved.description.known.date) and not own_server:
         age = (today() - date.fromisoformat(checked)).days
         notes.append(f"Facts about the model: checked on {checked} ({age} days ago).")
     if plan.items_in_jobs:
