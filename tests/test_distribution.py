@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tarfile
@@ -196,24 +195,6 @@ def test_the_extra_inspect_is_usable_in_a_clean_environment(wheel: Path, tmp_pat
         timeout=300,
     )
     assert "runs: 1 run" in done.stdout, done.stderr
-
-
-def test_without_a_browser_tests_are_skipped_and_say_what_they_need() -> None:
-    """`make` installs no system packages, so tests must do without a browser."""
-    assert "apt-get" not in (ROOT / "Makefile").read_text()
-    files = ["tests/leaderboard/test_leaderboard.py", "tests/report/test_page_in_browser.py"]
-    options = ["-rs", "-m", "slow or not slow", "-k", "fit_the_window or fit_a_phone"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *files],
-        cwd=ROOT,
-        env=os.environ | {"PATH": os.devnull},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout
-    assert "install one (Debian: apt-get install chromium)" in done.stdout
-    assert not re.search("passed|failed|error", done.stdout.splitlines()[-1])
 
 
 SCHEMAS = {

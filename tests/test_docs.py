@@ -134,30 +134,6 @@ def test_the_costs_of_a_full_run_are_those_of_its_plan() -> None:
         assert f"{planned.cost:.{len(cost.partition('.')[2])}f}" == cost
 
 
-@pytest.mark.parametrize("page", EXAMPLE_PAGES)
-def test_the_command_is_available_before_its_first_use(page: str) -> None:
-    commands = re.findall(r"^(?:    |\$ )(.+)", (ROOT / page).read_text(encoding="utf-8"), re.M)
-    first = next(i for i, command in enumerate(commands) if command.startswith("numbench "))
-    assert any("source .venv/bin/activate" in command for command in commands[:first])
-
-
-def test_make_demo_names_the_activation_as_the_next_step() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    recipe = re.search(r"^demo:.*\n((?:\t.+\n)+)", makefile, re.M)
-    assert recipe is not None
-    assert recipe[1].splitlines()[-1] == '\t@echo "next: source $(BIN)/activate"'
-
-
-def test_the_readme_leads_from_the_findings_to_a_first_report() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    steps = ["## What we found", "docs/results.md", "## Try it", "numbench demo", "--base-url"]
-    steps += ["numbench report", "## Status", "## License and citation"]
-    start = 0
-    for step in steps:
-        start = text.index(step, start)
-    assert len(text.splitlines()) <= 90
-
-
 @pytest.mark.slow
 def test_the_site_has_a_report_and_a_leaderboard_of_the_published_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
-from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 import torch
@@ -42,14 +38,6 @@ def decimals(n: int = 20_000) -> NDArray[np.float64]:
     rng = np.random.default_rng(3)
     significand = rng.integers(0, 10 ** rng.integers(1, 16, n))
     return rng.choice([-1, 1], n) * significand / 10.0 ** rng.integers(0, 15, n)
-
-
-def vector(encoding: NumberEncoding, values: NDArray[np.float64]) -> NDArray[np.float32]:
-    return encoding.vector(torch.from_numpy(encoding.encode(values))).numpy()
-
-
-def code_texts(encoding: NumberEncoding, values: list[float]) -> list[str]:
-    return ["".join(map(str, row)) for row in encoding.encode(np.array(values)).tolist()]
 
 
 @each
@@ -94,47 +82,6 @@ def test_nan_is_encoded_or_rejected(encoding: NumberEncoding) -> None:
         assert np.isnan(encoding.decode(codes)).tolist() == [False, True]
 
 
-def test_digits_of_fone_are_rounded_half_to_even_and_predicted_by_the_nearest_point() -> None:
-    tiny = [1.5e-32, 2.5e-32, 5e-33, 5.1e-33, 0.1]
-    endings = ["2", "2", "0", "1", "1" + "0" * 31]
-    assert code_texts(FONE, tiny) == [ending.rjust(49, "0") for ending in endings]
-    codes = FONE.encode(np.array([1e17, -1e300, np.inf]))
-    assert (codes == 9).all() and FONE.decode(codes).tolist() == [1e17] * 3
-    turns = torch.tensor([0.2, 0.34, 0.36, 0.96]) * 2 * math.pi
-    outputs = torch.zeros(1, 98)
-    outputs[0, :8:2], outputs[0, 1:8:2] = 0.01 * turns.cos(), 0.01 * turns.sin()
-    assert FONE.predict(outputs)[0, :4].tolist() == [2, 3, 4, 0]
-    one = torch.from_numpy(FONE.encode(np.array([1.0])))
-    assert FONE.loss(torch.zeros(1, 98), one).item() == pytest.approx(math.log(10))
-
-
-def test_xval_scales_by_its_formula() -> None:
-    values = np.concatenate([decimals(400), not_nan()[::80]])
-    values = values[np.isfinite(values)]
-    with mpmath.workdps(40):
-        for value, code in zip(values.tolist(), XVAL.encode(values)[:, 0].tolist(), strict=True):
-            magnitude = mpmath.log10(abs(mpmath.mpf(value)) + mpmath.mpf("1e-14")) / 6 + 2.5
-            exact = min(magnitude, 5) * (value > 0) - min(magnitude, 5) * (value < 0)
-            assert abs(code - exact) <= float(np.spacing(np.float32(abs(code)))) * 0.5001
-    assert XVAL.encode(np.array([1e16, -np.inf, 0.0]))[:, 0].tolist() == [5, -5, 0]
-    assert XVAL.predict(torch.tensor([[7.0], [-9.0], [0.5]])).flatten().tolist() == [5, -5, 0.5]
-    codes = torch.tensor([[2.5], [-2.5]])
-    assert XVAL.loss(torch.tensor([[2.0], [2.0]]), codes).tolist() == [0.25, 20.25]
-
-
-def test_digits_of_base10_are_those_of_the_shortest_decimal() -> None:
-    cases = {
-        -0.0: "10" + "000" + "0" * 17, -2.5: "10" + "000" + "25" + "0" * 15,
-        0.1: "01" + "001" + "1" + "0" * 16, 5e-324: "01" + "324" + "5" + "0" * 16,
-        math.inf: "00" + "999" + "0" * 17, math.nan: "00" + "999" + "1" + "0" * 16,
-    }  # fmt: skip
-    assert code_texts(BASE10, list(cases)) == list(cases.values())
-    hot = [1, 2, 4, 14, 24, 34 + 2, 44 + 5, *(54 + 10 * position for position in range(15))]
-    assert np.flatnonzero(vector(BASE10, np.array([-2.5]))[0]).tolist() == hot
-    codes = BASE10.predict(torch.from_numpy(vector(BASE10, decimals())))
-    assert BASE10.decode(codes.numpy()).tobytes() == decimals().tobytes()
-
-
 class Named(XVal):
     def __init__(self, name: str) -> None:
         self.name = name
@@ -152,21 +99,3 @@ def test_encodings_of_plugins_have_names_of_their_own(
         return
     with pytest.raises(BadInput, match=f"plugin encoding '{name}' .*exists already; rename it"):
         list(registry)
-
-
-@pytest.mark.slow
-def test_a_plugin_can_be_imported_before_the_package(tmp_path: Path) -> None:
-    """Importing the package from a plugin does not load the plugin again, half-imported."""
-    (tmp_path / "early.py").write_text(
-        "from bittoken import XVal\nclass Early(XVal):\n    name = 'early'\nEARLY = Early()\n"
-    )
-    info = tmp_path / "early-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: early\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[bittoken.encodings]\nearly = early:EARLY\n")
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import early; "
-        "from bittoken import ENCODINGS; print('early' in ENCODINGS)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("True\n", "")

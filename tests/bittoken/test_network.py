@@ -84,23 +84,6 @@ def test_hidden_states_depend_on_earlier_tokens_of_their_row_only(shape: dict[st
     assert (before[:-5] - after[5:]).abs().max() > 0.01
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"width": 100}, "multiple of twice model.heads"),
-        ({"width": 96}, "BitToken needs 128 channels"),
-        (
-            {"width": 32, "encoding": "bittoken-no-reciprocal", "head": "layer-norm"},
-            "needs 64 channels",
-        ),
-        ({"encoding": "roman"}, "unknown encoding 'roman'"),
-    ],
-)
-def test_invalid_configurations_are_bad_input(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(BadInput, match=message):
-        small.network(**changes)  # type: ignore[arg-type]
-
-
 VARIED = {"bittoken": {"num": 2.0, "eos": 3.2}, "digit": {"eos": 2.6}}
 """Biases with which answers end after different numbers of tokens."""
 

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from bittoken.checkpoint import bundled_checkpoint_names, save_checkpoint
-from bittoken.provider import PROVIDER
+from bittoken.checkpoint import save_checkpoint
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.errors import BadInput
@@ -24,7 +23,6 @@ from numbench.records import Completion
 from numbench.reporting.build import report
 from numbench.runner.execution import run
 from numbench.runner.spec import RunSpec
-from numbench.scoring import score_run, summarize
 from numbench.tasks.prompts import load_prompt_set
 from tests.bittoken import small
 
@@ -170,22 +168,6 @@ def test_the_error_for_an_incomplete_folder_names_the_missing_file(
     monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"needs an extra: pip install 'numbench\[local\]'"):
         open_model(f"checkpoint/{tmp_path}")
-
-
-@pytest.mark.slow
-def test_the_bundled_model_answers_most_new_items(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    tasks = ("minmax", "interval", "addition", "multiplication")
-    settings = DatasetSettings(name="other", tasks=tasks, size=100, seed=77, max_bits=8)
-    generate(settings, tmp_path / "datasets/other")
-    run(RunSpec("checkpoint/small", dataset="other", out=tmp_path / "run"))
-    cells = summarize(score_run(tmp_path / "run"))
-    assert all(cell.counted == 100 for cell in cells.values())
-    assert all((cells[task].score or 0) > 75 for task in tasks)
-    assert open_model("checkpoint/small").description.display == "numbench small"
-    assert PROVIDER.examples == (*bundled_checkpoint_names(), "PATH")
 
 
 def test_heavy_packages_are_imported_when_they_are_needed() -> None:

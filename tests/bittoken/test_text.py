@@ -7,42 +7,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import decoders
 
 from bittoken.text import TextData, make_tokenizer, read_documents, split_of, text_pieces
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
+from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
 
 CONTEXT = 12
 NUMBERS = {"<|num|>", "-", ".", *"0123456789"}
-
-
-def documents(count: int) -> list[str]:
-    """Return distinct documents of different lengths, with numbers."""
-    return [f"Document the {i} costs {i}.5 in " + "the end " * (i % 7) for i in range(count)]
-
-
-def parquet(path: Path, texts: list[str | None], column: str = "text") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = pa.table({"id": list(range(len(texts))), column: texts})
-    pq.write_table(table, path, row_group_size=90)
-    return path
-
-
-def gpt2_vocabulary(path: Path) -> Path:
-    """Write a vocabulary of GPT-2's kind, trained on the documents, with digits and eos."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(vocab_size=340, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator([*documents(300), "10 11 12"], trainer)
-    tokenizer.add_special_tokens(["<|endoftext|>"])
-    tokenizer.save(str(path))
-    return path
 
 
 @pytest.fixture(scope="module")

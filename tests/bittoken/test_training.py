@@ -24,7 +24,7 @@ from bittoken.recipe import Recipe, load_recipe
 from bittoken.train import best_validation, train
 from numbench.errors import BadInput
 from tests.bittoken.small import call
-from tests.bittoken.test_text import documents, gpt2_vocabulary, parquet
+from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
 
 CONTRACT = Path(__file__).parent / "contract"
 TINY = """# A tiny training.

@@ -55,22 +55,6 @@ def test_row_groups_have_one_size(tmp_path: Path) -> None:
     assert sizes == [131_072, 131_072, 37_856]
 
 
-@pytest.mark.parametrize("seeds", [(1, 2), (5, 5)])
-def test_the_training_split_never_contains_a_test_item(
-    tmp_path: Path, seeds: tuple[int, int]
-) -> None:
-    """With few digits, so that the same questions are drawn many times."""
-    wanted = DatasetSettings(
-        "d", ("addition", "exponentiation", "mean"), "train", 20_000, seeds[0], 4
-    )
-    train = generate(wanted, tmp_path / "a").dataset
-    test = generate(wanted._replace(split="test", seed=seeds[1]), tmp_path / "b").dataset
-    for task in wanted.tasks:
-        prompts = {item.prompt for item in test.by_task[task]}
-        assert len(prompts) == 20_000
-        assert not prompts & {item.prompt for item in train.by_task[task]}
-
-
 GENERATE = """
 import sys
 from pathlib import Path
@@ -103,19 +87,6 @@ def wait_for_a_file(folder: Path) -> None:
     raise AssertionError("no file was started")
 
 
-def test_a_killed_generation_leaves_no_dataset_and_is_repeated(
-    tmp_path: Path, whole: dict[str, bytes]
-) -> None:
-    folder = tmp_path / "d"
-    process = start(tmp_path, folder, 1)
-    wait_for_a_file(folder)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not folder.exists()
-    generate(LARGE, folder, shard_rows=ROWS)
-    assert contents(folder) == whole
-
-
 def test_a_killed_worker_ends_the_command(tmp_path: Path, whole: dict[str, bytes]) -> None:
     folder = tmp_path / "d"
     process = start(tmp_path, folder, 2)
@@ -142,15 +113,6 @@ def children(parent: int) -> list[int]:
                 workers.append(int(stat.parent.name))
     assert workers
     return workers
-
-
-def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
-    def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        generate(LARGE, tmp_path / "d", shard_rows=ROWS, on_file=interrupt)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
@@ -35,18 +34,6 @@ def test_a_million_truths_recomputed(task: str) -> None:
                 assert answer == expected, prompt
             checked += 1
     assert checked == ROWS
-
-
-@pytest.mark.parametrize("digits", [5, 15])
-@pytest.mark.parametrize("task", PAPER_TASKS)
-def test_200_000_training_items_hold_no_test_item_of_another_seed(task: str, digits: int) -> None:
-    wordings = []
-    for seed, split in ((1, "train"), (2, "test")):
-        shard = Shard(task, seed, split, max_digits=digits)
-        parts = [table["prompt"] for table in generate_tables(shard, 200_000)]
-        wordings.append(set(pa.chunked_array([c for p in parts for c in p.chunks]).to_pylist()))
-    assert len(wordings[0]) == len(wordings[1]) == 200_000
-    assert not wordings[0] & wordings[1]
 
 
 def test_a_large_set_has_no_item_twice(tmp_path: Path) -> None:

@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from hypothesis import strategies as st
 
 _N = 100_000
 
-# fmt: off
-_REPEATED = [
-    "-", "[", "{", '"', "```", "1.5,", "1.5, ", "1.5\n", "1 < ", "1 ", "3.75 ", "15/4 ", "1/", "B ",
-    '{"answer":', '{"answer": 5}', "{answer: 5}", "{answer: 5", "{answer: {", "'answer': ",
-    "answer ", "Answer: 5\n", "Answer:\n", "The answer is ", "the ", "\\boxed{", "\\boxed{5}",
-    "<answer>", "<answer>5</answer>", "```\n5\n``` ", "I hope this helps", "x is in ", "1 = ",
-    "\\frac{", "<think>", "</think>", "<think>5</think>", "<think ", "[THINK]", "<|channel|>",
-    "<|channel|>final<|message|>5", "answer\n", "answer: ```a\n", "1 and ", "[1 ", "5 \\", "1'111",
-    'Format: {"answer": 0}\n', "Question: 5\n", "Antwort: 5\n", "答案：５\n", "#### 5\n",
-    "so the sum ", "after adding ", "5 plus ", "by adding, by adding ", "◁think▷", "&lt;think&gt;",
-    "`<think>` ", "analysisWe ", "1. 5\n", "2) 5\n", "= 5 (", "= 5 because ", "&amp;", "= 5. So ",
-    "check: = 5\n", "So:\n", "is\n", "\u200b5", "5 digits ", "[1, 9) ", "1 <= x < 9 ", "</a>",
-    "\ud800", "\x00", "\u202e5", "٣", "５",
-]
-_AFTER_ANSWER = ["5 ", "5, ", "= 5 ", "please ", "please\n", "sorry ", "A ", "Answer: [",
-                 'Format: {"answer": 0}\n', "\n"]
-_FRAMED = [
-    ('{"answer": 0.', "0", ""), ('{"answer": 0.', "0", "1"), ('{"answer": ', "1", "}"),
-    ('{"answer": ', "1", ""), ('{"answer": 1e', "9", "}"), ('{"answer": "', "9", '"}'),
-    ('{"answer": [', "1,", "1]}"), ('{"answer": [', "1, ", ""), ("[", "1.5,", "2]"),
-    ("", "1", ""), ("1,", "000,", ""), ("", "1.1", "e"), ("{'answer'", " ", ""), ("", "is ", "5"),
-    ('{"answer": ', "[", "}"), ('{"a":', '{"a":', '"answer": 5'), ("**answer", " ", "x"),
-    ('{"answer" ', " ", "5"), ('{"answer": 5', " ", ""), ('{"answer": 5', "\n", ""),
-    ("{", " ", '"answer": 5}'), ("<think ", "a", ""), ("analysis", "assistantfinal", ""),
-    ("<|channel|>analysis<|message|>", '{"answer": 5}', ""), ("1,", "111,", "1111"),
-    ("[1", " ", "2]"), ('{"answer": [1', " ", "2]}"), ('{"answer": "1', " and ", '"}'),
-    ('{"answer": "1', " ", '"}'), ('"answer": ', "{x}", ""), ('"answer": 1', ",    ", ""),
-    ("", "=≈", "5"), ('{"answer": 5', ', "note": 5', "}"), ("", "{ ", "}</think>"),
-    ("", ',"', '{"answer": 5'),
-]
-# fmt: on
+_TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def long_texts(length: int = _N) -> list[str]:
@@ -47,9 +20,9 @@ def long_texts(length: int = _N) -> list[str]:
 
     nested = "[" * 900 + "]" * 900
     return [
-        *map(fill, _REPEATED),
-        *('{"answer": 5}\n' + fill(text) for text in _AFTER_ANSWER),
-        *(start + fill(text) + end for start, text, end in _FRAMED),
+        *map(fill, _TEXTS["repeated"]),
+        *('{"answer": 5}\n' + fill(text) for text in _TEXTS["after_answer"]),
+        *(start + fill(text) + end for start, text, end in _TEXTS["framed"]),
         fill("**")[: length // 2] + "5" + fill("**")[: length // 2],
         fill('{"a":') + "5" + fill("}"),
         fill('{"answer":') + "5" + fill("}"),
@@ -81,21 +54,7 @@ def short_texts() -> list[str]:
         "{{answer: {}}}", "The answer is {}.",
     )  # fmt: skip
     texts = [frame.format(number) for number in numbers for frame in frames]
-    return [
-        *texts,
-        "", " ", "\n", "\x00", "\ud800", "\udfff\ud800", "{", "}", "[", "]", '"', "\\", "{}", "[]",
-        '{"answer"}', '{"answer":}', '{"answer": {}}', '{"answer": []}', '{"answer": [[]]}',
-        '{"answer": [null]}', '{"answer": [NaN, 1]}', '{"answer": "\\ud800"}',
-        '{"answer": "\ud800"}', '{"answer": "\\u0000"}', '{"answer": 5\x00}', '{"answer\x00": 5}',
-        '{"answer": 5, "answer": [[[[]]]]}', '{"answer": true}', '{"\\u0061nswer": 5}',
-        '[{"answer": 5}]', '"{\\"answer\\": 5}"', '{"answer": "{\\"answer\\": 5}"}',
-        "<think>", "</think>", "<think></think>", "<|channel|>", "<|channel|>final<|message|>",
-        "<|message|>5", "analysisassistantfinal", "analysis", "\\boxed{}", "\\boxed{",
-        "<answer></answer>", "``````", "```", "Answer:", "=", "1 =", "= 1",
-        "<script>alert(1)</script>",
-        '{"answer": "<script>alert(1)</script>"}', "\x1b[2J\x1b]0;title\x07", "=cmd|' /C calc'!A0",
-        "\\input{/etc/passwd}", "{{7*7}}", "%s%n", "\u202e\u2066", "\ufeff{\"answer\": 5}",
-    ]  # fmt: skip
+    return [*texts, *_TEXTS["short"]]
 
 
 _digits = st.text("0123456789", min_size=1, max_size=50) | st.sampled_from(_LONG_DIGITS)

@@ -75,9 +75,3 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_correct_sample(
     ]
     result = pass_at_k(correct_matrix(answers), k)
     assert result == (pytest.approx(np.mean(chances)) if chances else None)
-
-
-def test_what_cannot_be_computed_is_none() -> None:
-    once = np.array([[1.0], [0.0]])
-    assert pass_at_k(once, 2) is None
-    assert pass_at_k(np.full((2, 3), NAN), 1) is None

@@ -1,38 +1,79 @@
-"""The studies of the paper's responses give the committed pages."""
+"""The committed pages of the studies follow from their tables, and these from the responses."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import studies.forensics.__main__ as forensics
+import studies.horizon.__main__ as horizon
+import studies.measured.__main__ as measured
+import studies.multitask.__main__ as multitask
+import studies.products.__main__ as products
 import studies.rescored.__main__ as rescored
 from studies.csv_tables import read_tables
+from studies.findings.__main__ import render as render_findings
 from tests.studies.files import assert_is_committed
 
 ROOT = Path(__file__).parents[2]
-STUDIES = pytest.mark.parametrize("study", [rescored, forensics], ids=["rescored", "forensics"])
+OF_TABLES = [rescored, forensics, measured]
+STORED: dict[str, tuple[Path, Callable[[], Mapping[str, bytes]]]] = {
+    "findings": (ROOT, render_findings),
+    "products": (ROOT / products.RESULTS, lambda: products.render(ROOT / products.RESULTS)),
+    "multitask": (ROOT / multitask.RESULTS, lambda: multitask.render(ROOT / multitask.RESULTS)),
+}
 
 
-@STUDIES
+@pytest.mark.parametrize("study", OF_TABLES, ids=lambda study: study.RESULTS.name)
 def test_the_committed_page_follows_from_the_committed_tables(study: ModuleType) -> None:
     folder = ROOT / study.RESULTS
-    pages = study.render(read_tables(folder))
-    assert_is_committed(pages, folder)
-    assert {path.suffix for path in folder.iterdir()} == {".csv", ".md", ".svg"}
+    assert_is_committed(study.render(read_tables(folder)), folder)
+    assert {path.suffix for path in folder.iterdir()} <= {".csv", ".md", ".svg"}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_the_committed_page_follows_from_what_is_stored(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    folder, render = STORED[name]
+    assert_is_committed(render(), folder)
 
 
 @pytest.mark.slow
-@STUDIES
+@pytest.mark.parametrize("study", OF_TABLES[:2], ids=lambda study: study.RESULTS.name)
 def test_the_committed_tables_follow_from_the_responses(
     study: ModuleType, paper_results: Path
 ) -> None:
     assert_is_committed(study.build(paper_results), ROOT / study.RESULTS)
 
 
+@pytest.mark.heavy
+def test_the_page_of_problem_sizes_follows_from_the_responses(paper_results: Path) -> None:
+    pages = horizon.render(horizon.read_responses(paper_results))
+    assert_is_committed(pages, ROOT / horizon.RESULTS)
+
+
+def test_digits_are_counted_from_the_first_to_the_last_nonzero_one() -> None:
+    operands = (("0",), ("4000", "0.003"), ("6741.74", "-85784589.7707"), ("10.10", "7"))
+    assert [horizon.question_digits(each) for each in operands] == [1, 1, 12, 3]
+
+
 def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rescored.main([str(tmp_path / "none"), "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.endswith("none: no such folder\n")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_readme_has_the_numbers_of_the_findings() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    findings = readme.partition("## What we found")[2].partition("\n## ")[0]
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"\d[\d,]*(?:\.\d+)?", findings.replace("8%", "Eight percent"))
+    assert len(numbers) > 15
+    for number in numbers:
+        assert re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d|[,.]\d)", page), number

@@ -72,17 +72,6 @@ def test_other_files_are_skipped_with_a_message(tmp_path: Path) -> None:
     assert sorted(messages) == sorted(f"{name}: {reason}" for name in skipped)
 
 
-def test_malformed_responses_are_stored_verbatim(tmp_path: Path) -> None:
-    texts = ['{"answer": 0.' + "0" * 300_000, "Token limit reached", 'a\x00b\r\n"c", ü']
-    more = [{"reasoning": "why\nnot"}, {"tokens": "-1"}, {"tokens": "nan"}]
-    _, responses = _imported_responses(tmp_path, texts, more)
-    assert [response.text for response in responses] == texts
-    assert [response.finish_reason for response in responses] == [None, "length", None]
-    assert [response.reasoning_text for response in responses] == ["why\nnot", None, None]
-    extra: list[object] = [{"study_tokens": 7}, {"study_tokens": -1}, {}]
-    assert [response.extra for response in responses] == extra
-
-
 GEMINI = "usage.usage_metadata."
 LIMIT = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
 
@@ -114,17 +103,6 @@ def test_usage_has_the_same_meaning_for_every_provider(tmp_path: Path) -> None:
     assert [(one.finish_reason, one.usage) for one in responses] == [("length", LIMIT)] * 4
     summary = summarize(score_run(folder))["addition"]
     assert summary.statuses["truncated"] == 4 and summary.tokens == 65535
-
-
-def test_the_cost_is_the_price_of_the_inference_and_not_the_router_fee(tmp_path: Path) -> None:
-    upstream = "usage.cost_details.upstream_inference_cost"
-    rows = [
-        {"usage.cost": "0.5", "usage.is_byok": "False"},
-        {"usage.cost": "0.025", "usage.is_byok": "True", upstream: "0.5"},
-        {},
-    ]
-    _, responses = _imported_responses(tmp_path, cells=rows)
-    assert [response.cost for response in responses] == [0.5, 0.5, None]
 
 
 def _refused(folder: Path) -> str:

@@ -30,18 +30,6 @@ def test_every_bundled_score_belongs_to_a_question_of_the_dataset() -> None:
     assert scores.groupby(["model", "level"]).ngroups == 13
 
 
-def test_a_failed_request_counts_neither_as_correct_nor_as_incorrect() -> None:
-    scores = pd.read_parquet(BUNDLED)
-    failed = scores["error_kind"] == "error"
-    assert failed.sum() == 42
-    assert scores["exact_match"].isna().equals(failed)
-    assert scores.loc[failed, "log_smape"].isna().all()
-    correct = scores["exact_match"].astype("boolean").fillna(False)
-    assert scores["error_kind"].isna().equals(correct.astype(bool))
-    is_number = scores["task"].map(lambda task: nb.TASKS[task].metric == "log_smape")
-    assert scores.loc[~failed, "log_smape"].notna().equals(is_number[~failed])
-
-
 def test_the_bundled_scores_have_the_means_of_the_rescored_study() -> None:
     scores = pd.read_parquet(BUNDLED)
     scores["config"] = scores["display"] + " (" + scores["level"] + ")"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
@@ -228,30 +227,3 @@ def test_the_task_of_the_guide_asks_for_a_form() -> None:
     names = {cls.__name__: cls for cls in (Fraction, SampledQuestion, Task, TaskPrompts)}
     exec(code, names)
     check_task(names["REDUCE"])
-
-
-@pytest.mark.slow
-def test_a_report_shows_the_score_by_value_apart(tmp_path: Path) -> None:
-    """A model that copies numbers instead of writing them in scientific notation."""
-    task, out = "to_scientific_integer", tmp_path / "run"
-    nb.run("baseline/float64", dataset="forms", tasks=[task], limit=6, out=out, on_progress=print)
-    known, journal = open_dataset("forms").by_id, out / "responses.jsonl"
-    responses = list(map(json.loads, journal.read_text().splitlines()))
-    for response in responses:
-        response["text"] = f'{{"answer": {known[response["item_id"]].operands[0]}}}'
-    journal.write_text("".join(f"{json.dumps(response)}\n" for response in responses))
-    tables = nb.report(out, out=tmp_path / "report").tables
-    (row,) = tables["coverage"].rows
-    assert row.cells["by_value"] == 100 and row.cells["compliance"] == 100
-    assert tables["exact_match"].rows[0].cells[task].value == 0
-    assert {row.score.error_kind for row in nb.score(out).rows[task]} == {"form"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("task", "kind"), [("table_sum", "float64"), ("add_decimal", "float32")])
-def test_float_arithmetic_has_a_horizon(tmp_path: Path, task: str, kind: str) -> None:
-    out = tmp_path / "run"
-    nb.measure_horizons(f"baseline/{kind}", tasks=[task], max_items=30, max_size=64, out=out)
-    horizon = nb.load_horizons(out)[task]
-    assert (horizon.unit, horizon.items) == (TASKS[task].sizes.unit, 30)  # type: ignore[union-attr]
-    assert horizon.h50.value < 64

@@ -292,21 +292,6 @@ def _install_package(folder: Path, entry_point: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
 
 
-def test_a_plugin_module_can_be_imported_first(tmp_path: Path) -> None:
-    code = (
-        "import tests.tasks.gcd_task as plugin; from numbench.tasks import TASKS; "
-        "print(TASKS['gcd'] is plugin.GCD)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "True\n"
-
-
 def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
