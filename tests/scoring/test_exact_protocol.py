@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,64 +17,20 @@ from numbench.scoring import is_correct, score_exact
 from numbench.tasks.items import make_item
 from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response
 
-Case = tuple[Item, str, bool, ErrorKind | None]
-NEAR = ("563687326.3220608", "563687326.3220606")
-"""Two numbers that round alike."""
-LARGEST_NEAR = make_item("minmax", "maximum", NEAR, {})
-ORDER_NEAR = make_item("sorting", "ascending", NEAR, {})
-COPY = make_item("minmax", "maximum", ("4.5503461730482035", "1"), {})
-ZERO = make_item("addition", "-", ("1.5", "1.5"), {})
-
-
-def _sum(*operands: str) -> Item:
-    return make_item("addition", "+", operands, {})
-
-
-# Item, value of the answer, whether it matches, kind of error.
-CASES: list[Case] = [
-    *((SUM, value, True, None) for value in ("3.75", "3.7500", "375e-2", '"3.75"', "0.375E+1",
-                                             "+3.75")),
-    *((SEVENTH, value, True, None) for value in ("0.142857142857143", "0.14285714285714285714",
-                                                 "0.1428571428571429",
-                                                 "0.1428571428571425000001")),
-    # Ties are rounded half to even.
-    (_sum("100000000000000", "0.2"), "100000000000000.5", True, None),
-    (_sum("100000000000000", "0.2"), "100000000000000.51", False, "rounding"),
-    (_sum("100000000000000", "1"), "100000000000001.5", False, "rounding"),
-    (_sum("100000000000000", "2"), "100000000000001.5", True, None),
-    (_sum("100000000000000", "2"), "100000000000002.5", True, None),
-    (_sum("100000000000000", "2"), "100000000000002.500000001", False, "rounding"),
-    (_sum("999.5", "0.5"), "999.9999999999996", True, None),
-    (_sum("999.5", "0.5"), "999.9999999999995", True, None),
-    (_sum("999.5", "0.5"), "999.9999999999994", False, "rounding"),
-    (_sum("999.5", "0.5"), "9.999999999999996e2", True, None),
-    (ZERO, "-0.0", True, None),
-    (SUM, "-3.75", False, "sign"),
-    (SUM, "3.7501", False, "digit"),
-    (LETTER, '"b"', True, None),
-    (LETTER, '"C"', False, "choice"),
-    (ORDER, "[-1.0, 25e-1, 3]", True, None),
-    (ORDER, "[3, 2.5, -1]", False, "order"),
-    (ORDER, "[-1, 2.5]", False, "count"),
-    (LARGEST, "3.0", True, None),
-    # Numbers of the question that round alike must match exactly, others to 15 digits.
-    (LARGEST_NEAR, NEAR[0], True, None),
-    (LARGEST_NEAR, NEAR[1], False, "operand"),
-    (ORDER_NEAR, f"[{NEAR[1]}, {NEAR[0]}]", True, None),
-    (ORDER_NEAR, f"[{NEAR[0]}, {NEAR[1]}]", False, "order"),
-    (COPY, "4.550346173048203", True, None),
-    (COPY, "4.55034617304", False, "precision"),
-]  # fmt: skip
+CASES = Path(__file__).with_name("exact_cases.jsonl").read_text(encoding="utf-8").splitlines()
+"""Questions and answers, whether they match, and the kind of error. Ties are rounded half to even;
+numbers of a question that round alike must match exactly."""
 
 
 def test_an_answer_matches_by_value() -> None:
-    for item, value, is_match, kind in CASES:
-        score = score_exact(item, answer_response(item, value))
-        expected = ("ok", is_match, kind)
-        assert (score.status, score.exact_match, score.error_kind) == expected, (item, value)
+    for case in map(json.loads, CASES):
+        item = make_item(case["task"], case["operator"], tuple(case["operands"]), {})
+        score = score_exact(item, answer_response(item, case["answer"]))
+        expected = ("ok", case["match"], case.get("kind"))
+        assert (score.status, score.exact_match, score.error_kind) == expected, case
         if item.task in ("interval", "sorting", "minmax"):
             assert score.log_smape is None
-        elif is_match:
+        elif case["match"]:
             assert (score.log_smape, score.correct_digits) == (1.0, 15)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from typer.testing import CliRunner
 
 from bittoken.checkpoint import load_checkpoint
 from bittoken.network import ModelConfig
 from bittoken.tokens import EOS, NUM, answer_json, encode_questions
-from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
-from numbench.tasks.prompts import Question, load_prompt_set
+from numbench.tasks.prompts import load_prompt_set
 from studies.paper_checkpoint import _read_vocabulary, app, convert_checkpoint
 from tests.bittoken import small, study_files
 
@@ -117,25 +114,6 @@ def test_questions_and_answers_are_those_of_the_papers_code(
             )
 
 
-def test_questions_are_split_by_the_longest_match(tmp_path: Path) -> None:
-    study_files.write_checkpoint(tmp_path / "study")
-    _convert(tmp_path)
-    vocabulary = load_checkpoint(tmp_path / "native").vocabulary
-    interval = Question("interval", "interval", ("12.25", "3", "7.5"))
-    encoded = encode_questions([Question("addition", "+", ("1", "-2.5")), interval], vocabulary)
-    names = [
-        "|".join(study_files.TOKENS[token - 1] for token in row[:length])
-        for row, length in zip(encoded.tokens, encoded.lengths, strict=True)
-    ]
-    assert names == [
-        "<|bos|>|[NUM]|Ġ+|Ġ|[NUM]|<|eoq|>",
-        "<|bos|>|<|intva|>|[NUM]|:|Ġ|A|Ġ|[NUM]|Ġ|B|Ġ|[NUM]|Ġ|C|<|eoq|>",
-    ]
-    assert small.values(encoded, vocabulary)[0].tolist()[:5] == [0, 1, 0, 0, -2.5]
-    with pytest.raises(BadInput, match="at most 6"):
-        encode_questions([interval._replace(operands=tuple("1234567"))], vocabulary)
-
-
 def _convert(folder: Path, **settings: Any) -> None:
     arguments = {
         "encoding": "bittoken",
@@ -154,43 +132,3 @@ def test_the_command_converts_and_names_the_next_step(tmp_path: Path) -> None:
     assert f"next: numbench run --model checkpoint/{out}" in result.output
     config = load_checkpoint(out).network.config
     assert (config.combination, config.head) == ("zero-pad", "linear")
-
-
-LAYER = "transformer.h.1.attn.c_attn.weight"
-ROPE = "transformer.rotary_emb"
-
-
-@pytest.mark.parametrize(
-    ("config", "changed", "message"),
-    [
-        ({"n_layer": 4}, {}, "Missing key.*transformer.h.2"),
-        ({"n_layer": 1}, {}, "Unexpected key.*transformer.h.1"),
-        ({"n_head": 5}, {}, "multiple of twice model.heads"),
-        ({"n_head": None}, {}, "n_head"),
-        ({"rope_theta": 9000.0}, {}, "not that of a network with rope_theta=9000 and 24 channels"),
-        ({}, study_files.rope(24, 500_000.0), "not that of a network with rope_theta=10000"),
-        ({}, {f"{ROPE}.x": torch.ones(1)}, f"Unexpected key.*{ROPE}.x"),
-        ({}, {LAYER: torch.ones(432, 144)}, f"size mismatch for {LAYER}"),
-        ({}, {"transformer.h.0.attn.bias": torch.ones(1)}, "Unexpected key.*transformer.h.0"),
-        ({}, {LAYER: None}, f"Missing key.*{LAYER}"),
-        ({}, {"transformer.wte.weight": None}, "no matrix transformer.wte.weight"),
-    ],
-    ids=str,
-)
-def test_files_unlike_those_of_the_papers_code_are_refused(
-    tmp_path: Path,
-    config: dict[str, Any],
-    changed: dict[str, torch.Tensor | None],
-    message: str,
-) -> None:
-    folder = tmp_path / "study"
-    study_files.write_checkpoint(folder)
-    fields = json.loads((folder / "config.json").read_text()) | config
-    (folder / "config.json").write_text(
-        json.dumps({name: value for name, value in fields.items() if value is not None})
-    )
-    weights = load_file(folder / "model.safetensors") | changed
-    kept = {name: tensor.contiguous() for name, tensor in weights.items() if tensor is not None}
-    save_file(kept, folder / "model.safetensors")
-    with pytest.raises(BadInput, match=message):
-        _convert(tmp_path)

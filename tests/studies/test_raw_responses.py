@@ -56,22 +56,6 @@ def test_a_file_becomes_a_run_on_the_released_questions(tmp_path: Path) -> None:
     assert summarize(score_run(folder))["addition"].statuses == {"ok": 3, "missing": 497}
 
 
-def test_other_files_are_skipped_with_a_message(tmp_path: Path) -> None:
-    write_responses(tmp_path / "csv", CORRECT, vendor="deepseek__deepseek-chat-v3.1", effort="high")
-    skipped = [
-        write_responses(tmp_path / "csv", CORRECT, vendor="acme__solver", effort="low").name,
-        write_responses(tmp_path / "csv", CORRECT, effort="some").name,
-    ]
-    messages: list[str] = []
-    (folder,) = _imported(tmp_path, messages)
-    info = read_run(folder).info
-    assert (folder.name, info.display) == ("deepseek-v3.1_maximal", "DeepSeek v3.1")
-    served = {"served_model": "deepseek/deepseek-chat-v3.1", "effort": "high"}
-    assert info.settings == served
-    reason = "not a file of the paper's decimal test, skipped"
-    assert sorted(messages) == sorted(f"{name}: {reason}" for name in skipped)
-
-
 GEMINI = "usage.usage_metadata."
 LIMIT = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="reported")
 
@@ -127,27 +111,6 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         write_responses(tmp_path / "csv", CORRECT, vendor=vendor, effort="none")
     assert "are both deepseek-v3.1 (none); import" in _refused(tmp_path)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "line 1: column text_prompt, answer, raw_response is missing"),
-        (b"text_prompt,answer\na,b\n", "line 1: column raw_response is missing"),
-        (b"text_prompt,answer,raw_response\nWhat is 1.5 + 2.25?,3.75\n", "line 2: 2 fields"),
-        (b"text_prompt,answer,raw_response\n\xff\xfe,b,c\n", "not UTF-8 text"),
-        (b"text_prompt,answer,raw_response,tokens\n"
-         b"What is 522580000 - 0.00000883311?,522579999.999991,c,many\n",
-         "line 2, column tokens: 'many' is not a number"),
-    ],
-)  # fmt: skip
-def test_a_broken_file_is_reported_with_its_line(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    path = write_responses(tmp_path / "csv", CORRECT)
-    path.write_bytes(content)
-    error = _refused(tmp_path)
-    assert path.name in error and message in error
 
 
 # The only configurations without a file for every task.
