@@ -55,7 +55,7 @@ docs: $(VENV)/.docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
-# What differs between the facts about models and the newest litellm and SDKs: docs/facts.md.
+# What differs between the facts about models and the newest litellm and SDKs: benchmarks/facts.md.
 facts: $(VENV)/.dev-ready
 	rm -rf build/facts
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest build/facts \

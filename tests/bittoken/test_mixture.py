@@ -83,7 +83,7 @@ def trace() -> list[list[float]]:
     curriculum = Curriculum.start(rng.dirichlet(np.ones(21)))
     rows = []
     for step in range(40):
-        level = np.repeat(np.arange(21), rng.integers(0, 12, 21) * (rng.random(21) < 0.7))
+        level = np.repeat(np.arange(21), rng.integers(0, 5, 21) * (rng.random(21) < 0.7))
         mean = np.clip(0.2 + step / 20 - level / 25, 0, 1)
         curriculum.update(level, rng.binomial(4, mean) / 4)
         while curriculum.advance((0.9, 0.6)[step % 2]):
@@ -99,6 +99,10 @@ def test_a_curriculum_follows_the_scores_as_it_did() -> None:
     rows, expected = np.array(trace()), np.load(CONTRACT / "curriculum.npy")
     assert set(np.diff(expected[:, 0])) >= {0, 1} and expected[-1, 0] == 20
     np.testing.assert_allclose(rows, expected, rtol=1e-9, atol=1e-12)
+    # Eight items of the frontier have to be measured before it advances.
+    curriculum = Curriculum.start(even(21))
+    curriculum.update(np.array([2] * 7), np.ones(7))
+    assert not curriculum.advance(0.1)
     # A level that stays unlearned beside learned ones gets up to ten times its share.
     curriculum = Curriculum.start(np.array([0.01, 0.09, 0.5, 0.2, 0.2]))
     curriculum.frontier, level = 4, np.repeat(np.arange(5), 20)

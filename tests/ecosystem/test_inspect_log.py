@@ -26,7 +26,7 @@ from inspect_ai.log import (
     read_eval_log,
 )
 
-from tests.ecosystem.test_inspect_task import evaluate_task, metric_values
+from tests.ecosystem.inspect_evaluation import evaluate_task, metric_values
 
 pytestmark = pytest.mark.slow
 

@@ -14,50 +14,20 @@ from numbench.runner.spec import RunSpec
 from numbench.scoring import score_exact, summarize
 from tests.ecosystem import canned
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
+pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
-from inspect_ai.log import EvalLog  # noqa: E402
-from inspect_ai.model import (  # noqa: E402
+from inspect_ai.log import EvalLog
+from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
     ContentReasoning,
     ContentText,
     ModelOutput,
-    ModelUsage,
-    get_model,
 )
 
+from tests.ecosystem.inspect_evaluation import evaluate_task, metric_values
+
 pytestmark = pytest.mark.slow
-
-
-def evaluate_task(folder: Path, output: object, **arguments: object) -> EvalLog:
-    """Evaluate `numbench/v1` with a mock model that answers a question with `output(question)`."""
-
-    def respond(messages: list, *_: object) -> ModelOutput:
-        response = output(messages[-1].text)
-        if isinstance(response, str):
-            response = ModelOutput.from_content("mock", response)
-        # Without token counts, Inspect's mock would download a tokenizer.
-        response.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return response
-
-    (log,) = inspect_ai.eval(
-        "numbench/v1",
-        model=get_model("mockllm/model", custom_outputs=respond),
-        task_args=arguments,
-        log_dir=str(folder),
-        display="none",
-    )
-    assert log.status == "success", log.error
-    return log
-
-
-def metric_values(log: EvalLog) -> dict[str, dict[str, float]]:
-    """Return scorer → metric → value."""
-    return {
-        score.name: {name: metric.value for name, metric in score.metrics.items()}
-        for score in log.results.scores
-    }
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from numbench.scoring.horizon_outcomes import read_outcomes
-from tests.runner.test_horizon_run import (
-    KEY,
+from tests.support.horizon_runs import (
     assert_nothing_was_asked_twice,
     assert_same_measurement,
     kill_often,
     measure,
     model,
 )
+from tests.support.runs import KEY
 from tests.support.servers import serve
 
 pytestmark = pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""Compares the facts about models with the newest litellm and SDKs, and writes `docs/facts.md`.
+"""Compares the facts about models with the newest litellm and SDKs, and writes `benchmarks/facts.md`.
 
 `make facts` downloads their wheels to a folder and runs `python -m tests.models.facts_report
 FOLDER`. The wheels are read, not installed; the types that requests are validated with are those of
@@ -24,7 +24,7 @@ from numbench.models.prices import ModelFacts, find_price, load_model_map
 from tests.models.golden_requests import read_golden_file
 from tests.models.model_map_extract import MAP_FILE, decode_map
 
-PAGE = Path(__file__).parents[2] / "docs" / "facts.md"
+PAGE = Path(__file__).parents[2] / "benchmarks" / "facts.md"
 NOTICE_DAYS = 120
 TABLES = bundled_tables()
 ROUTES = [model.route for model in TABLES.model]
@@ -192,7 +192,7 @@ def invalid(newest: Newest) -> Iterator[str]:
     """Yield the requests that the newest types of OpenAI, Anthropic and Google reject."""
     from pydantic import ValidationError
 
-    from tests.models.test_golden_requests import validate
+    from tests.models.sdk_types import validate
 
     for request in read_golden_file():
         if not request.get("options", {}).get("params"):

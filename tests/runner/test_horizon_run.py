@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-import threading
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +15,29 @@ from numbench.horizon import Limits
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
-from numbench.journal import iter_responses, read_info, read_rounds, read_run
+from numbench.journal import iter_responses, read_info, read_run
 from numbench.journal_repair import verify_run
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.active_run import CostLimitReached
-from numbench.runner.progress import RunReport
-from numbench.runner.spec import HorizonSpec, RunSpec
-from numbench.scoring import is_correct, score_run
+from numbench.runner.spec import RunSpec
+from numbench.scoring import score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
 from numbench.tasks import SCALED_TASKS
-from numbench.tasks.prompts import load_prompt_set
 from tests.horizon.scripted_model import reply, size_of
 from tests.support import servers
-from tests.support.command_line import start
-from tests.support.runs import KEY, MODEL, run_with
+from tests.support.horizon_runs import (
+    PREFIX,
+    TASKS,
+    assert_same_measurement,
+    measure,
+    model,
+    rounds,
+)
+from tests.support.runs import KEY
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 pytestmark = pytest.mark.slow
-
-
-TASKS = ("long_addition", "long_max", "copy")
-QUICK: dict[str, Any] = {"precision": 0.4, "max_items": 60, "max_size": 64}
-
-
-PREFIX = len(load_prompt_set().system_prompt("copy"))
-
-
-async def model(received: ReceivedRequest) -> Reply:
-    return reply(received, 9.0)
-
-
-def measure(server: servers.Server, out: Path, **changes: Any) -> RunReport:
-    options: dict[str, Any] = {"tasks": TASKS, "model": MODEL, "base_url": server.url, "out": out}
-    if changes.get("kind") is not RunSpec:
-        options |= QUICK | {"kind": HorizonSpec}
-    return run_with(judge=is_correct, **(options | changes))
 
 
 @pytest.fixture(scope="module")
@@ -63,19 +48,6 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("OPENAI_API_KEY", KEY)
         measure(server, out)
     return out
-
-
-def rounds(folder: Path) -> dict[str, list[tuple[str, ...]]]:
-    by_task: dict[str, list[tuple[str, ...]]] = {}
-    for each in read_rounds(folder):
-        by_task.setdefault(each.task, []).append(each.items)
-    return by_task
-
-
-def assert_same_measurement(folder: Path, other: Path) -> None:
-    assert rounds(folder) == rounds(other)
-    assert read_outcomes(folder) == read_outcomes(other)
-    assert read_horizons(folder) == read_horizons(other)
 
 
 def test_a_measurement_finds_the_horizons(uninterrupted: Path) -> None:
@@ -120,56 +92,6 @@ def test_a_complete_measurement_asks_nothing_more(uninterrupted: Path) -> None:
         assert not server.received
     assert (report.completed, report.errors) == (0, 0)
     assert report.skipped == sum(map(len, read_outcomes(uninterrupted).values()))
-
-
-def kill_often(
-    out: Path,
-    kills: int,
-    longest: int,
-    rng: random.Random,
-    spec: dict[str, Any],
-    tasks: Sequence[str],
-) -> servers.Server:
-    """Kill a measurement after 1 … `longest` further requests, each time, then let it end."""
-    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in spec.items())
-    command = f"horizon --model openai/some --tasks {','.join(tasks)} {options}"
-    enough = threading.Event()
-    next_kill = rng.randrange(1, longest)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        if len(server.received) >= next_kill:
-            enough.set()
-        return reply(received, 9.0)
-
-    with serve(script) as server:
-        for _ in range(kills):
-            process = start(server, command, out)
-            while not enough.wait(0.05):
-                if process.poll() is not None:
-                    break
-            process.kill()
-            process.communicate()
-            next_kill = len(server.received) + rng.randrange(1, longest)
-            enough.clear()
-        process = start(server, command, out)
-        _, errors = process.communicate(timeout=300)
-        assert process.returncode == 0, errors
-    return server
-
-
-def assert_nothing_was_asked_twice(server: servers.Server, out: Path) -> None:
-    """Check the server's ledger: what was asked more than once had no answer that was stored."""
-    responses = list(iter_responses(out))
-    answers = Counter(response.item_id for response in responses if response.error is None)
-    assert set(answers.values()) == {1}
-    prompt_of = {
-        row.item.id: row.item.prompt for rows in score_run(out).rows.values() for row in rows
-    }
-    lost: Counter[str] = Counter()
-    for response in responses:
-        lost[prompt_of[response.item_id]] += response.possibly_billed_attempts
-    for prompt in prompt_of.values():
-        assert server.counts[prompt] <= 1 + lost[prompt]
 
 
 def test_answers_of_a_damaged_round_are_kept(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from numbench.errors import BadInput
 from numbench.journal import iter_responses, read_run
 from numbench.records import ToolCall
 from numbench.runner.active_run import CostLimitReached
-from tests.models.test_golden_requests import validate
+from tests.models.sdk_types import validate
 from tests.support import servers
 from tests.support.runs import go
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
