@@ -77,7 +77,7 @@ def train(
       bittoken train multi-bittoken --dry-run   the complete recipe and its size
       bittoken train solo-bittoken --set 'data.tasks=["mean"]' --out mean
 
-    Writes to --out: recipe.json, metrics.jsonl, scores.png, checkpoint/ (the best one so far) and
+    Writes to --out: recipe.json, metrics.jsonl, checkpoint/ (the best one so far) and
     state.pt (to resume from). Ctrl-C finishes the step and saves; a second Ctrl-C exits at once.
     docs/bittoken.md describes recipes. Needs pip install 'numbench[local]'.
     """

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from bittoken.recipe import TEXT
 from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Vocabulary
-from numbench.decimal_numbers import format_decimal, parse_decimal
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json, write_atomically
 from numbench.tasks.random_words import RandomStream
@@ -36,9 +36,6 @@ HOLDOUT = 100
 
 NUMBER_PATTERN = r"-?(?:0(?!\.[0-9])|[0-9]*[.][0-9]+|[1-9][0-9]*)"
 """The paper's pattern of a signed number. Every digit 0-9 of a text is part of a match."""
-
-_MAX_DIGITS = 15
-"""Decimals with up to this many significant digits map to distinct float64 values."""
 
 _NUMBER = re.compile(f"({NUMBER_PATTERN})")
 _DIGITS = frozenset("0123456789")
@@ -210,7 +207,7 @@ def canonical_value(text: str) -> float | None:
     """
     value = float(text)
     is_in_range = value == 0 or 1e-14 <= abs(value) < 1e15
-    if not is_in_range or len(text.lstrip("-").replace(".", "").strip("0")) > _MAX_DIGITS:
+    if not is_in_range or len(text.lstrip("-").replace(".", "").strip("0")) > SIGNIFICANT_DIGITS:
         return None
     return value if format_decimal(parse_decimal(repr(value))) == text else None
 

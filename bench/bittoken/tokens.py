@@ -33,15 +33,12 @@ from numpy.typing import NDArray
 
 from bittoken.encodings import DIGITS_PER_TOKEN, find_encoding
 from bittoken.encodings.base import IntArray
-from numbench.decimal_numbers import format_decimal, from_decimal, parse_decimal
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal, parse_decimal
 from numbench.errors import BadInput
 from numbench.jsonl import read_json
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import Question
-
-SIGNIFICANT_DIGITS = 15
-"""Significant digits in the text of a number token."""
 
 _MAX_PADDING = 0.05
 """The padding of a micro-batch, at most, as a share of the tokens of its step."""

@@ -30,9 +30,8 @@ from bittoken.tokens import Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
-from numbench.plot_style import FULL_WIDTH, PALETTE, Figure, plot_style, render_figure
 
-RECIPE_FILE, METRICS_FILE, FIGURE_FILE = "recipe.json", "metrics.jsonl", "scores.png"
+RECIPE_FILE, METRICS_FILE = "recipe.json", "metrics.jsonl"
 CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"
 
 CONFIRMING_VALIDATIONS = 2
@@ -260,7 +259,7 @@ class Training:
         self._progress.cpu_seconds = time.process_time() - self._cpu_started
 
     def _save(self) -> None:
-        """Save checkpoint, figure and state; the state last, so that it has its checkpoint."""
+        """Save checkpoint and state; the state last, so that it has its checkpoint."""
         progress, best = self._progress, _best(self._validations)
         self._measure_time()
         metadata = {
@@ -273,7 +272,6 @@ class Training:
         }
         weights, checkpoint = self._best or None, self._folder / CHECKPOINT_FOLDER
         save_checkpoint(checkpoint, self._network, metadata, self._tokenizer, weights)
-        draw_scores(self._folder)
         state = {
             "progress": asdict(progress),
             "network": _copied(self._network.state_dict()),
@@ -375,19 +373,3 @@ def best_validation(folder: Path) -> LogEntry | None:
 def _best(validations: list[LogEntry]) -> LogEntry | None:
     """Return the last validation with the highest harmonic mean."""
     return max(reversed(validations), key=lambda entry: entry["harmonic_mean"], default=None)
-
-
-def draw_scores(folder: Path) -> None:
-    """Draw the score of every task by step from the log of a training."""
-    validations = read_validations(folder)
-    if not validations:
-        return
-    with plot_style():
-        figure = Figure((FULL_WIDTH, 2.4), layout="constrained")
-        axes = figure.subplots()
-        for task, color in zip(validations[0]["tasks"], PALETTE, strict=False):
-            scores = [entry["tasks"][task]["score"] for entry in validations]
-            axes.plot([entry["step"] for entry in validations], scores, color=color, label=task)
-        axes.set(xlabel="step", ylabel="score", ylim=(0, 1))
-        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-        write_atomically(folder / FIGURE_FILE, render_figure(figure, ("png",))["png"])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
+SIGNIFICANT_DIGITS = 15
+"""The digits of an answer that are computed and compared (M in the paper)."""
+
 _SHORT = 10**640
 """Python may refuse to convert longer integers to text: its limit is 640 digits or more."""
 

@@ -124,10 +124,9 @@ def move_thinking(completion: CompletionT) -> CompletionT:
 
     The usage is unchanged: whether its visible tokens include the thinking is not known here.
     """
-    spans = find_thinking(completion.text)
-    if spans is None:
+    answer, thinking, _ = separate_thinking(completion.text)
+    if thinking is None:
         return completion
-    answer, thinking, _ = separate_spans(completion.text, spans)
     parts = [part for part in (completion.reasoning_text, thinking) if part]
     return msgspec.structs.replace(
         completion, text=answer, reasoning_text="\n\n".join(parts) or None

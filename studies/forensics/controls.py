@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS, round_to
+from numbench.forensics.agreement import FLOAT64_DIGITS, SIGNIFICANT_DIGITS, round_to
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
 from numbench.forensics.computations import FLOAT64, Question
 
@@ -20,7 +20,7 @@ def float64_answers(questions: Iterable[Question]) -> dict[str, list[NumericAnsw
 
 
 def exact_answers(
-    questions: Iterable[Question], digits: int = ANSWER_DIGITS
+    questions: Iterable[Question], digits: int = SIGNIFICANT_DIGITS
 ) -> dict[str, list[NumericAnswer]]:
     """Return the exact values, rounded to so many digits."""
     return _by_task(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from numbench.forensics.agreement import ANSWER_DIGITS, readings, round_half_up, round_to
+from numbench.forensics.agreement import SIGNIFICANT_DIGITS, readings, round_half_up, round_to
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
 from numbench.forensics.computations import FLOAT64, Question
 
@@ -42,8 +42,8 @@ class LabelComparison(NamedTuple):
 def has_wrong_label(question: Question) -> bool:
     """Return whether the label is not the exact value rounded to 15 digits."""
     known = question
-    return known.label is not None and round_to(known.label, ANSWER_DIGITS) != round_to(
-        known.truth, ANSWER_DIGITS
+    return known.label is not None and round_to(known.label, SIGNIFICANT_DIGITS) != round_to(
+        known.truth, SIGNIFICANT_DIGITS
     )
 
 
@@ -52,7 +52,8 @@ def is_float64(question: Question) -> bool:
     label = question.label
     values = question.alternatives.get(FLOAT64, ())
     return label is not None and any(
-        round_to(value, ANSWER_DIGITS) == round_to(label, ANSWER_DIGITS) for value in values
+        round_to(value, SIGNIFICANT_DIGITS) == round_to(label, SIGNIFICANT_DIGITS)
+        for value in values
     )
 
 
@@ -75,10 +76,10 @@ def compare_with_labels(answers: AnswersByTask) -> list[LabelComparison]:
 def _agreement(answer: NumericAnswer) -> Agreement:
     known = answer.question
     label = known.label or Decimal(0)
-    value = round_to(answer.number, ANSWER_DIGITS)
-    if value == round_to(known.truth, ANSWER_DIGITS):
+    value = round_to(answer.number, SIGNIFICANT_DIGITS)
+    if value == round_to(known.truth, SIGNIFICANT_DIGITS):
         return "exact"
-    if value == round_to(label, ANSWER_DIGITS):
+    if value == round_to(label, SIGNIFICANT_DIGITS):
         return "label"
     given = answer.given()
     agrees_with_label = given.value in readings((label,), given.digits)
@@ -90,4 +91,4 @@ def _agreement(answer: NumericAnswer) -> Agreement:
 def _is_tie(answer: NumericAnswer) -> bool:
     """Return whether the answer is the exact value with a tie rounded up."""
     rounded = round_half_up(answer.question.truth)
-    return round_to(answer.number, ANSWER_DIGITS) == rounded
+    return round_to(answer.number, SIGNIFICANT_DIGITS) == rounded

@@ -11,7 +11,7 @@ from statistics import fmean
 import pandas as pd
 
 import numbench as nb
-from numbench.forensics.agreement import ANSWER_DIGITS, FLOAT64_DIGITS
+from numbench.forensics.agreement import FLOAT64_DIGITS, SIGNIFICANT_DIGITS
 from numbench.forensics.answers import (
     AnswersByTask,
     numeric_answers,
@@ -28,7 +28,7 @@ from studies.forensics.choices import CHOICES, wrong_choices
 from studies.forensics.controls import exact_answers, float64_answers, plant_float64
 from studies.forensics.label_comparison import compare_with_labels, has_wrong_label, is_float64
 
-PLANTED = ((0.05, FLOAT64_DIGITS), (0.1, ANSWER_DIGITS))
+PLANTED = ((0.05, FLOAT64_DIGITS), (0.1, SIGNIFICANT_DIGITS))
 """Shares of answers that are replaced by float64 results, and the digits of these."""
 
 PLANTED_DRAWS = 5

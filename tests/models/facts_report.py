@@ -1,4 +1,4 @@
-"""Compares the facts about models with the newest litellm and SDKs, and writes `benchmarks/facts.md`.
+"""Compares the facts about models with the newest litellm and SDKs: `benchmarks/facts.md`.
 
 `make facts` downloads their wheels to a folder and runs `python -m tests.models.facts_report
 FOLDER`. The wheels are read, not installed; the types that requests are validated with are those of

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.dataset.store import open_dataset
-from numbench.records import Completion, ErrorKind, Failure, FinishReason, Item, Response
+from numbench.records import Completion, Failure, FinishReason, Response
 from numbench.scoring import is_correct, score_exact
 from numbench.tasks.items import make_item
-from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response
+from tests.scoring.items import ORDER, SUM, answer_response
 
 CASES = Path(__file__).with_name("exact_cases.jsonl").read_text(encoding="utf-8").splitlines()
 """Questions and answers, whether they match, and the kind of error. Ties are rounded half to even;

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from numbench.scoring.metrics import SIGNIFICANT_DIGITS
 
-ANSWER_DIGITS = SIGNIFICANT_DIGITS
 """Digits to which answers are compared with other computations, as in the scores."""
 
 FLOAT64_DIGITS = 17
@@ -51,7 +50,7 @@ def _contexts(rounding: str) -> list[Context]:
 
 
 _ROUND, _TRUNCATE = _contexts(ROUND_HALF_EVEN), _contexts(ROUND_DOWN)
-_HALF_UP = _contexts(ROUND_HALF_UP)[ANSWER_DIGITS]
+_HALF_UP = _contexts(ROUND_HALF_UP)[SIGNIFICANT_DIGITS]
 
 
 def round_to(value: Decimal, digits: int) -> Decimal:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from numbench.dataset.store import read_published_labels
-from numbench.forensics.agreement import ANSWER_DIGITS, GivenAnswer, digits_given, round_to
+from numbench.forensics.agreement import SIGNIFICANT_DIGITS, GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.tasks import PAPER_TASKS
@@ -28,7 +28,7 @@ class NumericAnswer(NamedTuple):
     question: Question
     number: Decimal
 
-    def given(self, limit: int = ANSWER_DIGITS) -> GivenAnswer:
+    def given(self, limit: int = SIGNIFICANT_DIGITS) -> GivenAnswer:
         """Return the answer as it is compared at up to `limit` digits."""
         digits = digits_given(self.number, limit)
         return GivenAnswer(round_to(self.number, digits), digits, self.question.truth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numbench.forensics.agreement import ANSWER_DIGITS, round_to
+from numbench.forensics.agreement import SIGNIFICANT_DIGITS, round_to
 from numbench.forensics.answers import (
     MAX_ANSWERS,
     NUMERIC_TASKS,
@@ -152,7 +152,7 @@ def _compare(task: str, answers: Sequence[NumericAnswer]) -> WrongAnswers:
     inexact = [
         (answer.question, given)
         for answer in answers
-        if (given := answer.given()).value != round_to(given.truth, ANSWER_DIGITS)
+        if (given := answer.given()).value != round_to(given.truth, SIGNIFICANT_DIGITS)
     ]
     compared = [(question, given) for question, given in inexact if not given.agrees_with_truth]
     targets = [question.answers(given.digits) for question, given in compared]
@@ -160,7 +160,7 @@ def _compare(task: str, answers: Sequence[NumericAnswer]) -> WrongAnswers:
         [name for name, answers in known.items() if given.value in answers]
         for (_, given), known in zip(compared, targets, strict=True)
     ]
-    chance = ChanceModel([given for _, given in compared], ANSWER_DIGITS)
+    chance = ChanceModel([given for _, given in compared], SIGNIFICANT_DIGITS)
     counts = []
     for name in COMPUTATIONS:
         decidable = [

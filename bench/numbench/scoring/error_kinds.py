@@ -20,9 +20,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import ErrorKind, Item, Score
 from numbench.scoring.metrics import (
-    SIGNIFICANT_DIGITS,
     WORKING_CONTEXT,
     log_smape,
     round_significant,

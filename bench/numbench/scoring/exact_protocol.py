@@ -11,6 +11,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import lru_cache
 from typing import Literal
 
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.answer_parser import (
     ParsedAnswer,
@@ -21,7 +22,6 @@ from numbench.scoring.answer_parser import (
 from numbench.scoring.error_kinds import convention_error, list_error, number_error
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.metrics import (
-    SIGNIFICANT_DIGITS,
     WORKING_CONTEXT,
     comparison_key,
     correct_digits,
@@ -37,7 +37,7 @@ from numbench.scoring.notation import (
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
 from numbench.tasks import TASKS, Task
 from numbench.tasks.base import AnswerKind
-from numbench.thinking_text import find_thinking, separate_spans
+from numbench.thinking_text import separate_thinking
 
 # The product of two numbers with all digits that are read.
 _PRODUCTS = Context(prec=2 * MAX_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
@@ -74,12 +74,9 @@ def is_correct(item: Item, completion: Completion) -> bool | None:
 def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -> Score:
     if response is None:
         return _score_unparsed(item, protocol, "missing", None)
-    text, is_open = response.text, False
     task = TASKS[item.task]
     kind, is_cut_off = task.answer_kind, response.finish_reason == "length"
-    text = shorten_endless(text)
-    if spans := find_thinking(text):
-        text, _, is_open = separate_spans(text, spans)
+    text, _, is_open = separate_thinking(shorten_endless(response.text))
     if parsed := parse_answer(text, kind, is_cut_off):
         return _score_parsed(item, task, protocol, parsed)
     status = _unparsed_status(response, text, is_open)

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable
 
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Item, Response, RunInfo, Score, Status, answer_text
 from numbench.scoring.taxonomy import unparsed_status
 from numbench.tasks import TASKS
@@ -32,7 +33,6 @@ _TRIMMED_RUN = ("gemini-2.5-flash", "none")
 _MAX_TRIMMED_TOKENS = 200
 
 _EPSILON = 1e-100
-_DIGITS = 15
 _LEADING_NUMBER = re.compile(r"(?:^|\s)([-+]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([-+]?[0-9]{1,9}))?")
 
 _BRACES = re.compile(r"\{.*\}", re.DOTALL)
@@ -101,7 +101,7 @@ def _log_smape(parsed: str, truth: str) -> float:
     smape = abs(predicted - y) / (abs(y) + abs(predicted) + _EPSILON)
     if not math.isfinite(smape):
         return 0.0
-    return min(1.0, math.log10(smape + _EPSILON) / -_DIGITS) + 0.0
+    return min(1.0, math.log10(smape + _EPSILON) / -SIGNIFICANT_DIGITS) + 0.0
 
 
 def _same_digits(parsed: str, truth: str) -> bool:
@@ -123,10 +123,14 @@ def _truncated_number(text: str) -> tuple[bool, int, str] | None:
         digits = whole + fraction
         significand = digits.lstrip("0")
         if not significand:
-            return False, 0, "0" * _DIGITS
+            return False, 0, "0" * SIGNIFICANT_DIGITS
         leading_zeros = len(digits) - len(significand)
         position = len(whole) - leading_zeros - 1 + int(exponent or 0)
-        return sign == "-", position, significand[:_DIGITS].ljust(_DIGITS, "0")
+        return (
+            sign == "-",
+            position,
+            significand[:SIGNIFICANT_DIGITS].ljust(SIGNIFICANT_DIGITS, "0"),
+        )
     return None
 
 

@@ -4,6 +4,7 @@
 the groups, or in any other package an entry point in the group `numbench.tasks`.
 """
 
+# ruff: noqa: I001 - a module is named once
 from __future__ import annotations
 
 from collections import UserDict
@@ -14,18 +15,18 @@ from functools import cached_property
 from numbench.errors import BadInput
 from numbench.plugins import load_plugins
 from numbench.tasks.base import (
-    Convention,
-    SampledQuestion,
-    SamplingSettings,
-    Task,
-    TaskPrompts,
-    check_task,
+    Convention as Convention,
+    SampledQuestion as SampledQuestion,
+    SamplingSettings as SamplingSettings,
+    Task as Task,
+    TaskPrompts as TaskPrompts,
+    check_task as check_task,
 )
-from numbench.tasks.context import CONTEXT_TASKS
-from numbench.tasks.forms import FORM_TASKS
-from numbench.tasks.paper_tasks import PAPER_TASKS
-from numbench.tasks.random_words import RandomWords
-from numbench.tasks.scaled import SCALED_TASKS
+from numbench.tasks.context import CONTEXT_TASKS as CONTEXT_TASKS
+from numbench.tasks.forms import FORM_TASKS as FORM_TASKS
+from numbench.tasks.paper_tasks import PAPER_TASKS as PAPER_TASKS
+from numbench.tasks.random_words import RandomWords as RandomWords
+from numbench.tasks.scaled import SCALED_TASKS as SCALED_TASKS
 
 ENTRY_POINTS = "numbench.tasks"
 
@@ -75,21 +76,3 @@ def check_task_name(name: str) -> None:
     single = [task for task in TASKS if task not in FORM_TASKS]
     groups = ", ".join(TASK_GROUPS)
     raise BadInput(f"unknown task {name!r}; choose from {', '.join(single)}, {groups}, or all")
-
-
-__all__ = [
-    "CONTEXT_TASKS",
-    "FORM_TASKS",
-    "PAPER_TASKS",
-    "SCALED_TASKS",
-    "TASKS",
-    "TASK_GROUPS",
-    "Convention",
-    "RandomWords",
-    "SampledQuestion",
-    "SamplingSettings",
-    "Task",
-    "TaskPrompts",
-    "check_task",
-    "check_task_name",
-]

@@ -20,10 +20,9 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from numbench.decimal_numbers import format_decimal, from_decimal
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal
 from numbench.errors import BadInput
 from numbench.records import ToolCall
-from numbench.tasks.exact_arithmetic import DIGITS
 
 NAME = "calculator"
 _DESCRIPTION = (
@@ -63,7 +62,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>\*\*|[-+*/^(),\[\]])|(?P<other>\S)|$)"
 )
 _SIGNS = str.maketrans("×·÷−–", "**/--")
-_ROUNDED = Context(prec=DIGITS)
+_ROUNDED = Context(prec=SIGNIFICANT_DIGITS)
 
 
 class CalculatorError(ValueError):

@@ -15,6 +15,7 @@ from functools import reduce
 from math import isqrt
 
 from numbench.decimal_numbers import (
+    SIGNIFICANT_DIGITS,
     DecimalNumber,
     align_exponents,
     format_decimal,
@@ -22,12 +23,11 @@ from numbench.decimal_numbers import (
     parse_decimal,
 )
 
-DIGITS = 15
-"""Significant digits of an answer (the paper's M)."""
-
 MIN_ANSWER, MAX_ANSWER = Decimal("1e-14"), Decimal("1e15")
 
-_ROUNDED = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN, traps=[InvalidOperation, DivisionByZero])
+_ROUNDED = Context(
+    prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN, traps=[InvalidOperation, DivisionByZero]
+)
 _EXACT = Context(prec=20_000, traps=[Inexact, InvalidOperation])
 _ZIV_PRECISIONS = (30, 60, 120, 240, 480)
 _LARGEST_POWER = 100
@@ -50,7 +50,7 @@ def power(base: str, exponent: str) -> str:
 
 def reciprocal(degree: int, max_digits: int) -> str:
     """Return 1 / degree in at most 15 significant digits, as the exponent of a root is printed."""
-    rounding = Context(prec=min(DIGITS, max_digits), rounding=ROUND_HALF_EVEN)
+    rounding = Context(prec=min(SIGNIFICANT_DIGITS, max_digits), rounding=ROUND_HALF_EVEN)
     return _to_text(rounding.divide(Decimal(1), Decimal(degree)))
 
 
@@ -83,10 +83,10 @@ def _deviation(numbers: Sequence[str], divisor: int) -> str:
     units, exponent = align_exponents([parse_decimal(number) for number in numbers])
     n = len(units)
     numerator = n * sum(unit * unit for unit in units) - sum(units) ** 2
-    shift = max(0, 2 * DIGITS + 4 - len(str(numerator)) // 2 + len(str(n * divisor)))
+    shift = max(0, 2 * SIGNIFICANT_DIGITS + 4 - len(str(numerator)) // 2 + len(str(n * divisor)))
     scaled, remainder = divmod(numerator * 100**shift, n * divisor)
     root = isqrt(scaled)
-    # The root is truncated to more than DIGITS digits; a further digit for the rest breaks ties.
+    # The root is truncated to more digits than are kept; a further digit for the rest breaks ties.
     digits = root * 10 + bool(remainder or root * root != scaled)
     value = Decimal(digits).scaleb(exponent - shift - 1, _EXACT)
     return _to_text(_ROUNDED.create_decimal(value))
@@ -169,7 +169,7 @@ def _exact_power(base: Decimal, exponent: Decimal, value: Decimal) -> Decimal | 
     ratio = Fraction(exponent)
     if ratio.denominator > _LARGEST_POWER or abs(ratio.numerator) > _LARGEST_POWER:
         return None
-    candidate = Context(prec=DIGITS + 5).create_decimal(value)
+    candidate = Context(prec=SIGNIFICANT_DIGITS + 5).create_decimal(value)
     if Fraction(candidate) ** ratio.denominator == Fraction(base) ** ratio.numerator:
         return candidate
     return None

@@ -36,7 +36,6 @@ from numbench.tasks.decimal_arrays import (
     round_to_digits,
     scaled,
 )
-from numbench.tasks.exact_arithmetic import DIGITS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.questions import Hashes, Questions, in_range
 
@@ -175,7 +174,7 @@ def _struct_array(**columns: IntArray) -> pa.StructArray:
 def numeric_answers(questions: Questions) -> DecimalArray:
     """Return the answers of arithmetic questions, rounded to 15 significant digits."""
     values, unit_exponent = _VALUES[questions.task](questions)
-    (significand, exponent), proved = round_to_digits(values, DIGITS)
+    (significand, exponent), proved = round_to_digits(values, decimal_numbers.SIGNIFICANT_DIGITS)
     answers = DecimalArray(significand, exponent + unit_exponent)
     _answer_exactly(questions, np.flatnonzero(~proved), answers)
     return answers
