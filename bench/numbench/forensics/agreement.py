@@ -18,7 +18,7 @@ from decimal import (
 )
 from typing import NamedTuple
 
-from numbench.scoring.metrics import SIGNIFICANT_DIGITS
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 
 """Digits to which answers are compared with other computations, as in the scores."""
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from numbench.dataset.store import read_published_labels
-from numbench.forensics.agreement import SIGNIFICANT_DIGITS, GivenAnswer, digits_given, round_to
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.forensics.agreement import GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.tasks import PAPER_TASKS

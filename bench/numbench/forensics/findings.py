@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numbench.forensics.agreement import SIGNIFICANT_DIGITS, round_to
+from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.forensics.agreement import round_to
 from numbench.forensics.answers import (
     MAX_ANSWERS,
     NUMERIC_TASKS,
