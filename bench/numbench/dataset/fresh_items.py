@@ -53,7 +53,7 @@ def fresh_items(frozen: Dataset, tasks: Sequence[str], seed: int) -> dict[str, l
     """Return, for each task, a fresh item for every item of `frozen`, in its order.
 
     They are determined by `frozen` and `seed`. No two items of the two datasets have the same
-    operands, whatever their task, order, signs and notation. Raises BadInput if `frozen` is no
+    operands, whatever their task, order, signs and notation. Raises BadInput if `frozen` is not a
     stratified sample of numbench's generator.
     """
     settings = generator_settings(frozen)._replace(seed=seed)
