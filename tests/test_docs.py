@@ -43,32 +43,21 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_every_relative_link_leads_to_a_file_and_heading(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+def test_what_a_page_refers_to_exists(page: Path) -> None:
+    """Links lead to files and headings, paths and commands exist, Python code is valid."""
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
         if re.match("[a-z]+:", link):
             continue
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_every_path_of_the_repository_exists(page: Path) -> None:
-    for path in REPOSITORY_PATH.findall(page.read_text(encoding="utf-8")):
+    for path in REPOSITORY_PATH.findall(text):
         assert (ROOT / path).exists(), path
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_every_python_example_is_valid_python(page: Path) -> None:
-    for code in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
         compile(code, str(page), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_every_command_exists_with_its_options(page: Path) -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    text = page.read_text(encoding="utf-8")
     for command, arguments in re.findall(
         r"(?:^    |\$ |`)numbench ([a-z]+(?:-[a-z]+)*)\b([^`#\n]*)", text, re.M
     ):

@@ -15,10 +15,6 @@ import torch
 from safetensors.torch import save_file
 
 NUMBER = "num_embedding_module."
-TOKENS = ("Ġ", *"ABCDEF", ":", ",", "Ġ+", "Ġ-", "-", "Ġ*", "Ġ/", "Ġ^", ",Ġ", "Ġthe",
-          "<|bos|>", "<|eos|>", "<|eoq|>", "[NUM]", "<|min|>", "<|max|>", "<|asc|>", "<|desc|>",
-          "<|intva|>", "<|mean|>", "<|std|>")  # fmt: skip
-WIDTH, LAYERS, HEADS, SIZE = 144, 2, 6, len(TOKENS) + 2
 
 
 def parameter(name: str, shape: Sequence[int]) -> torch.Tensor:
@@ -66,42 +62,3 @@ def reference_tokenizer(outputs: Path, encoding: str) -> Path:
     """Return the tokenizer of the reference outputs for an encoding."""
     name = encoding if encoding in ("digit", "subword") else "numbers"
     return outputs / f"tokenizer_{name}.json"
-
-
-def tensors() -> dict[str, torch.Tensor]:
-    """Return the tensors of a small network with BitTokens and the head "linear"."""
-    shapes: dict[str, tuple[int, ...]] = {
-        "transformer.wte.weight": (SIZE, WIDTH),
-        "lm_head.weight": (SIZE, WIDTH),
-        "transformer.ln_f.weight": (WIDTH,),
-        f"{NUMBER}num_head.0.weight": (64, WIDTH),
-        f"{NUMBER}num_head.0.bias": (64,),
-    }
-    for layer in range(LAYERS):
-        prefix = f"transformer.h.{layer}"
-        shapes |= {f"{prefix}.{name}.weight": (WIDTH,) for name in ("ln_1", "ln_2")}
-        for name, inputs, columns in (
-            ("attn.c_attn", WIDTH, 3 * WIDTH),
-            ("attn.c_proj", WIDTH, WIDTH),
-            ("mlp.c_fc", WIDTH, 4 * WIDTH),
-            ("mlp.c_proj", 4 * WIDTH, WIDTH),
-        ):
-            shapes[f"{prefix}.{name}.weight"] = (inputs, columns)
-            shapes[f"{prefix}.{name}.bias"] = (columns,)
-    weights = {name: parameter(name, shape) for name, shape in shapes.items()}
-    return weights | rope(WIDTH // HEADS)
-
-
-def write_checkpoint(folder: Path, tokens: Sequence[str] = TOKENS) -> None:
-    """Write a small checkpoint, with special tokens as added tokens and the others in the vocab."""
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors(), folder / "model.safetensors")
-    config = {"model_type": "gpt2", "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH}
-    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": SIZE}))
-    ids = {token: token_id for token_id, token in enumerate(tokens, 1)}
-    added = {token for token in tokens if token.startswith(("<|", "[N"))}
-    tokenizer = {
-        "model": {"vocab": {token: n for token, n in ids.items() if token not in added}},
-        "added_tokens": [{"id": n, "content": token} for token, n in ids.items() if token in added],
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))

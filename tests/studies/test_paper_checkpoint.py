@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from bittoken.checkpoint import load_checkpoint
 from bittoken.network import ModelConfig
 from bittoken.tokens import EOS, NUM, answer_json, encode_questions
+from numbench.errors import BadInput
 from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -114,21 +115,17 @@ def test_questions_and_answers_are_those_of_the_papers_code(
             )
 
 
-def _convert(folder: Path, **settings: Any) -> None:
-    arguments = {
-        "encoding": "bittoken",
-        "tokenizer": folder / "study" / "tokenizer.json",
-        **settings,
-    }
-    convert_checkpoint(folder / "study", folder / "native", **arguments)
-
-
-def test_the_command_converts_and_names_the_next_step(tmp_path: Path) -> None:
+def test_the_command_converts_and_names_the_next_step(
+    tmp_path: Path, reference_outputs: Path
+) -> None:
     study, out = tmp_path / "study", tmp_path / "native"
-    study_files.write_checkpoint(study)
-    arguments = ["--encoding", "bittoken", "--tokenizer", f"{study}/tokenizer.json"]
-    result = CliRunner().invoke(app, [str(study), "--out", str(out), *arguments])
+    fields: Any = study_files.write_variant(study, reference_outputs, VARIANTS[10])
+    options = [f"--{name}={fields[name]}" for name in ("encoding", "head", "tokenizer")]
+    result = CliRunner().invoke(app, [str(study), "--out", str(out), *options])
     assert result.exit_code == 0, result.output
     assert f"next: numbench run --model checkpoint/{out}" in result.output
     config = load_checkpoint(out).network.config
     assert (config.combination, config.head) == ("zero-pad", "linear")
+    result = CliRunner().invoke(app, [str(study), "--out", str(out), *options, "--head=mlp"])
+    assert isinstance(result.exception, BadInput)
+    assert "Missing key" in str(result.exception)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
@@ -126,29 +127,8 @@ def answer(item: Item, text: str) -> Completion:
     return Completion(text=f'{{"answer": "{text}"}}' if is_text else f'{{"answer": {text}}}')
 
 
-FORMS = [
-    # question, answer, exact: True, or the kind of error
-    ("add_fraction", "{n}/{d}", True),
-    ("add_fraction", "\\\\frac{{{n}}}{{{d}}}", True),
-    ("add_fraction", "{n} / {d}", True),
-    ("add_fraction", "{n2}/{d2}", "form"),
-    ("add_fraction", "-{n}/{d}", "sign"),
-    ("add_fraction", "{n}/0", "format"),
-    ("add_fraction", "{n}/{d}/1", "format"),
-    ("to_decimal_fraction", "{value}", True),
-    ("to_decimal_fraction", "{value}00", True),
-    ("to_decimal_fraction", "{value}e0", "form"),
-    ("to_scientific_integer", "{value}", True),
-    ("to_scientific_integer", "{significand} × 10^{power}", True),
-    ("to_scientific_integer", "{significand}E+{power}", True),
-    ("to_scientific_integer", "{plain}", "form"),
-    ("to_scientific_integer", "0.{plain}e{digits}", "form"),
-    ("to_scientific_integer", "1{significand}e{power}", "rough"),
-    ("add_integer", "{value}", True),
-    ("add_integer", "{value}.0", True),
-    ("add_integer", "{value}e0", "form"),
-    ("add_integer", "{value}/1", "form"),
-]
+FORMS = json.loads(Path(__file__).with_name("forms.json").read_text())
+"""Task, text of an answer, and true if it is exact, or the kind of error."""
 
 
 @pytest.mark.parametrize(("task", "written", "expected"), FORMS)
