@@ -54,25 +54,15 @@ def audit(source: str | Path) -> AuditResult:
     for label in read_labeled_questions(source):
         checked[label.task] = checked.get(label.task, 0) + 1
         try:
-            error = check_label(label)
+            truth = TASKS[label.task].exact_answer(label.operator, label.operands)
         except ValueError as undefined:
             raise BadInput(f"{label.location}: {undefined}") from undefined
-        if error is not None:
+        if not _same_answer(label.answer, truth):
+            error = LabelError(label, truth, _relative_error(label.answer, truth))
             wrong.setdefault(label.task, []).append(error)
     if not checked:
         raise BadInput(f"{source}: no labels to check")
     return AuditResult({task: checked[task] for task in TASKS if task in checked}, wrong)
-
-
-def check_label(label: LabeledQuestion) -> LabelError | None:
-    """Return the error of a label, None if it is right.
-
-    Raises ValueError if the question has no answer.
-    """
-    truth = TASKS[label.task].exact_answer(label.operator, label.operands)
-    if _same_answer(label.answer, truth):
-        return None
-    return LabelError(label, truth, _relative_error(label.answer, truth))
 
 
 def read_labeled_questions(source: str | Path) -> Iterator[LabeledQuestion]:
