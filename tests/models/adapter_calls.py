@@ -1,9 +1,12 @@
-"""One request of an adapter to a scripted server."""
+"""One request of an adapter to a scripted server, and the record of its completion."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+import pytest
 
 from numbench.models import Api, Message, Server, open_model
 from numbench.models.base import RequestSettings
@@ -13,24 +16,35 @@ from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
 KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
-CHAT_MODEL = "openai/any"
-GEMINI_MODEL = "gemini/any"
-ANTHROPIC_MODEL = "anthropic/any"
+CHAT, RESPONSES = "openai/any", "openai/any responses"
+GEMINI, ANTHROPIC = "gemini/any", "anthropic/any"
+LITELLM = "litellm/openai/some"
+HOSTED = (CHAT, RESPONSES, GEMINI, ANTHROPIC)
+"""A model of each wire format, with the API format of OpenAI's protocol if it is not chat."""
+
+EVERY_FORMAT = pytest.mark.parametrize("model", HOSTED)
+
+
+def model_and_api(model: str) -> tuple[str, Api]:
+    """Return the name and the API format in one of `HOSTED`."""
+    name, _, api = model.partition(" ")
+    return name, cast(Api, api or "chat")
 
 
 def call_adapter(
     script: Script,
-    model: str = CHAT_MODEL,
+    model: str = CHAT,
     reasoning: str | None = None,
     *,
-    api: Api = "chat",
     stream: bool | None = None,
+    path: str = "",
     **settings: Any,
 ) -> tuple[Completion, ReceivedRequest]:
     """Return the completion of `model` at a server that follows `script`, and its request."""
+    name, api = model_and_api(model)
 
     async def once(url: str) -> Completion:
-        opened = open_model(model, reasoning, Server(url, api, stream=stream))
+        opened = open_model(name, reasoning, Server(url + path, api, stream=stream))
         merged = RequestSettings(**(vars(opened.description.settings) | settings))
         completion = await opened.model.answer(MESSAGES, merged)
         await opened.model.close()
@@ -38,10 +52,34 @@ def call_adapter(
 
     with serve(script) as server:
         completion = asyncio.run(once(server.url))
-        assert len(server.received) == 1, "an adapter never retries a request"
+        # litellm also requests the capabilities of a model of Ollama.
+        assert len(server.received) == 1 or "ollama" in model, "an adapter never retries a request"
         return completion, server.received[0]
 
 
 async def valid_reply(received: ReceivedRequest) -> Reply:
     """Answer a request in its own format."""
     return servers.plain(received)
+
+
+def check(
+    completion: Completion, expected: Mapping[str, Any], ignored: Collection[str] = ()
+) -> None:
+    """Compare a completion with the expected fields.
+
+    These are its own, those of its failure, and of its usage as a list of input, reasoning,
+    visible and generated. A message needs to contain the expected one only.
+    """
+    usage, error = completion.usage, completion.error
+    fields = {name: getattr(completion, name) for name in completion.__struct_fields__}
+    counts = [usage.input, usage.reasoning, usage.visible, usage.generated]
+    assert usage.source == ("reported" if any(n is not None for n in counts) else None)
+    fields |= {"usage": counts, "generated": usage.generated}
+    if error is not None:
+        fields |= {name: getattr(error, name) for name in error.__struct_fields__}
+    for name in expected.keys() - set(ignored):
+        if name == "message":
+            assert expected[name] in fields["message"]
+        else:
+            assert fields.get(name) == expected[name], name
+    assert KEY not in str(completion)

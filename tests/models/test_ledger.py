@@ -84,7 +84,7 @@ def breaks_off(error: dict[str, Any] | None, after: int) -> Any:
 
     async def script(received: ReceivedRequest) -> Reply:
         sent = servers.events(reply(received, text="12345678"))[:after]
-        last = [] if error is None else [servers._event({"type": "error", "error": error})]
+        last = [] if error is None else [servers.event({"type": "error", "error": error})]
         return await servers.send_events(received, sent + last)
 
     return script

@@ -213,15 +213,15 @@ def events(reply: Reply, cuts: Callable[[str], list[str]] = list) -> list[bytes]
     assert isinstance(reply, web.Response) and isinstance(reply.body, bytes)
     body = json.loads(reply.body)
     if "candidates" in body:
-        return [_event(chunk) for chunk in _gemini_chunks(body, cuts)]
+        return [event(chunk) for chunk in _gemini_chunks(body, cuts)]
     if "stop_reason" in body:
-        return [named_event(event) for event in _message_events(body, cuts)]
+        return [named_event(each) for each in _message_events(body, cuts)]
     if "output" in body:
         text = body["output"][-1]["content"][0]["text"]
         deltas = [{"type": "response.output_text.delta", "delta": piece} for piece in cuts(text)]
         end = {"type": f"response.{body.get('status', 'completed')}", "response": body}
-        return [_event(event) for event in (*deltas, end)]
-    return [*(_event(chunk) for chunk in _chat_chunks(body, cuts)), b"data: [DONE]\n\n"]
+        return [event(each) for each in (*deltas, end)]
+    return [*(event(chunk) for chunk in _chat_chunks(body, cuts)), b"data: [DONE]\n\n"]
 
 
 async def send_events(received: ReceivedRequest, events: list[bytes]) -> Reply:
@@ -233,7 +233,7 @@ async def send_events(received: ReceivedRequest, events: list[bytes]) -> Reply:
     return reply
 
 
-def _event(body: dict[str, Any]) -> bytes:
+def event(body: dict[str, Any]) -> bytes:
     return b": a comment\n\ndata: " + json.dumps(body).encode() + b"\n\n"
 
 
