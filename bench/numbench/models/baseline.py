@@ -89,7 +89,8 @@ _BINARY_OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "//": operator.floordiv,
     "%": operator.mod,
 }
-_EXTREMA = {"minimum": min, "maximum": max}
+_FORM_OPERATORS = {*_BINARY_OPERATIONS, "minimum", "maximum", "copy"}
+"""The operators of forms of numbers that have a rule; forms use others for digits."""
 
 
 class BaselineModel:
@@ -127,8 +128,7 @@ def has_rule(name: str) -> bool:
     task = TASKS[name]
     is_known = name in PAPER_TASKS or name in SCALED_TASKS
     if name in FORM_TASKS:
-        is_known = {*task.operators} <= {*_BINARY_OPERATIONS, *_EXTREMA, "copy"}
-        is_known &= task.answer_kind != "fraction"
+        is_known = {*task.operators} <= _FORM_OPERATORS and task.answer_kind != "fraction"
     is_evaluated = task.operand_format is not None and task.operand_format.evaluate is not None
     return is_known or is_evaluated or task.approximate is not None
 
@@ -154,8 +154,10 @@ def calculate(question: Question, float_format: FloatFormat) -> str:
             values = [float_format.parse(operand) for operand in question.operands]
             if task.approximate is not None:
                 result = task.approximate(question.operator, values, float_format.round)
+            elif question.operator in _BINARY_OPERATIONS:
+                result = _BINARY_OPERATIONS[question.operator](*values)
             else:
-                result = _calculate(question.operator, values, float_format)
+                result = _OPERATIONS[question.operator](values, float_format)
         if task.answer_kind == "scientific" and isinstance(result, float):
             return f"{Decimal(float_format.format(float_format.round(result))):e}"
         return _json(result, float_format, in_full=task.sizes is not None)
@@ -190,35 +192,6 @@ def _json(result: Approximation, float_format: FloatFormat, in_full: bool) -> st
     return float_format.format(value)
 
 
-def _calculate(operator: str, values: Sequence[float], float_format: FloatFormat) -> Approximation:
-    """Return the result of an operator. Raises what `math` raises if there is none."""
-    if operator == "interval":
-        reference, *boundaries = values
-        below = takewhile(lambda boundary: reference >= boundary, boundaries)
-        return LETTERS[sum(1 for _ in below)]
-    if operator == "larger":
-        # Rounding may have made the numbers equal.
-        return "A" if values[0] >= values[1] else "B"
-    if operator in ("ascending", "descending"):
-        return sorted(values, reverse=operator == "descending")
-    if operator in _EXTREMA:
-        return _EXTREMA[operator](values)
-    if operator == "copy":
-        return values[0]
-    if operator == "sum":
-        return _sum(values, float_format)
-    if operator == "mean":
-        return _mean(values, float_format)
-    if operator == "std":
-        mean = _mean(values, float_format)
-        deviations = [float_format.round(value - mean) for value in values]
-        squares = [float_format.round(deviation * deviation) for deviation in deviations]
-        return math.sqrt(_mean(squares, float_format))
-    if operator not in _BINARY_OPERATIONS:
-        raise NotImplementedError
-    return _BINARY_OPERATIONS[operator](*values)
-
-
 def _sum(values: Sequence[float], float_format: FloatFormat) -> float:
     total = 0.0
     for value in values:
@@ -228,6 +201,34 @@ def _sum(values: Sequence[float], float_format: FloatFormat) -> float:
 
 def _mean(values: Sequence[float], float_format: FloatFormat) -> float:
     return float_format.round(_sum(values, float_format) / float_format.round(float(len(values))))
+
+
+def _std(values: Sequence[float], float_format: FloatFormat) -> float:
+    mean = _mean(values, float_format)
+    deviations = [float_format.round(value - mean) for value in values]
+    squares = [float_format.round(deviation * deviation) for deviation in deviations]
+    return math.sqrt(_mean(squares, float_format))
+
+
+def _interval(values: Sequence[float], float_format: FloatFormat) -> str:
+    reference, *boundaries = values
+    return LETTERS[len(list(takewhile(lambda boundary: reference >= boundary, boundaries)))]
+
+
+_OPERATIONS: dict[str, Callable[[Sequence[float], FloatFormat], Approximation]] = {
+    "interval": _interval,
+    # Rounding may have made the numbers equal.
+    "larger": lambda values, _: "A" if values[0] >= values[1] else "B",
+    "ascending": lambda values, _: sorted(values),
+    "descending": lambda values, _: sorted(values, reverse=True),
+    "minimum": lambda values, _: min(values),
+    "maximum": lambda values, _: max(values),
+    "copy": lambda values, _: values[0],
+    "sum": _sum,
+    "mean": _mean,
+    "std": _std,
+}
+"""The results of operators; `math` raises where there is none."""
 
 
 PROVIDER = ProviderPlugin(

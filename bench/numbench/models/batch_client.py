@@ -25,7 +25,9 @@ from numbench.models.hosted_model import HostedServer
 from numbench.models.http_client import MAX_BATCH_RESPONSE_BYTES
 from numbench.models.json_fields import (
     InvalidJson,
+    JsonObject,
     decode_json,
+    decoded,
     object_at,
     objects_at,
     text_at,
@@ -39,7 +41,7 @@ _STATE_PREFIX = re.compile("(BATCH|JOB)_STATE_")
 _OVERHEAD_BYTES = 500
 """An upper bound for the bytes of a request in a job beyond its body and its names."""
 
-Entries = Iterable[tuple[str, Mapping[str, object]]]
+Entries = Iterable[tuple[str, JsonObject]]
 """Results with the ids of their requests."""
 
 
@@ -97,7 +99,7 @@ class BatchService(HostedServer, ABC):
         """Yield the results in each file of a job."""
 
     @abstractmethod
-    def _completion(self, result: Mapping[str, object]) -> Completion:
+    def _completion(self, result: JsonObject) -> Completion:
         """Return the completion in a result."""
 
     def size(self, request: BatchRequest) -> int:
@@ -125,7 +127,7 @@ class BatchService(HostedServer, ABC):
 
     async def status(self, job: str) -> BatchStatus:
         """Return the state of the job."""
-        response = await self._object("GET", self._job_path(job))
+        response = await self._object(self._job_path(job))
         state = _STATE_PREFIX.sub("", text_or_repr(value_at(response, self.state)), count=1)
         state = failures.sanitize_line(state, self._secrets)
         counts = self._counts(response)
@@ -139,7 +141,7 @@ class BatchService(HostedServer, ABC):
         )
 
     def _has_unpublished_results(
-        self, job: Mapping[str, object], state: str, counts: Mapping[str, int]
+        self, job: JsonObject, state: str, counts: Mapping[str, int]
     ) -> bool:
         """Return whether a job that has ended lacks its results, which some providers add later."""
         has_answers = counts.get(self.done[0], 0) > 0
@@ -152,11 +154,11 @@ class BatchService(HostedServer, ABC):
         """Return the body that a single request would have."""
         return self._body(request.messages, request.settings)
 
-    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+    def _job_failure(self, job: JsonObject) -> Failure | None:
         """Return why a job failed as a whole, None if it did not."""
         return None
 
-    def _counts(self, job: Mapping[str, object]) -> dict[str, int]:
+    def _counts(self, job: JsonObject) -> dict[str, int]:
         """Return the known counts of requests."""
         numbers = object_at(job, self.counts)
         return {name: n for name in numbers if (n := tokens_at(numbers[name])) is not None}
@@ -165,13 +167,13 @@ class BatchService(HostedServer, ABC):
         is_path = job.startswith(f"{self.path}/")
         return quote(job) if is_path else f"{self.path}/{quote(job, safe='')}"
 
-    async def _jobs(self) -> AsyncIterator[Mapping[str, object]]:
+    async def _jobs(self) -> AsyncIterator[JsonObject]:
         """Yield the jobs of all pages. Raises ProviderError if the server repeats a page."""
         token, seen = "", set[str]()
         while token not in seen:
             seen.add(token)
             after = token and f"&{self.after}={quote(token, safe='')}"
-            page = await self._object("GET", f"{self.path}?{self.query}{after}")
+            page = await self._object(f"{self.path}?{self.query}{after}")
             jobs = objects_at(page, self.jobs)
             for job in jobs:
                 yield job
@@ -182,30 +184,28 @@ class BatchService(HostedServer, ABC):
                 return
         raise self._error("the server lists the same jobs again")
 
-    async def _object(
-        self, method: str, path: str, body: Mapping[str, object] | None = None
-    ) -> Mapping[str, object]:
+    async def _object(self, path: str, body: JsonObject | None = None) -> JsonObject:
         """Return the JSON object in a successful response. Raises ProviderError without one."""
-        content = await self._content(method, path, body)
+        content = await self._content(path, body)
         try:
             return object_at(decode_json(content))
         except InvalidJson as error:
             raise self._error(str(error)) from None
 
-    async def _content(
-        self, method: str, path: str, body: Mapping[str, object] | None = None
-    ) -> bytes:
+    async def _content(self, path: str, body: JsonObject | None = None) -> bytes:
         sample = next(iter(objects_at(body, "requests")), {})
         headers = self._headers(object_at(sample, "params"))
-        encoded = None if body is None else msgspec.json.encode(body)
+        method, encoded = ("GET", None) if body is None else ("POST", msgspec.json.encode(body))
+        url = f"{self._format.root(self._base_url)}/{path}"
         try:
-            reply = await self._http.request(method, f"{self._api_url}/{path}", headers, encoded)
+            reply = await self._http.request(method, url, headers, encoded)
         except ProviderError as error:
-            raise failures.provider_error(error.failure, self._secrets) from None
-        if not reply.is_success:
+            failure = error.failure
+        else:
+            if reply.is_success:
+                return reply.content
             failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
-            raise failures.provider_error(failure, self._secrets)
-        return reply.content
+        raise failures.provider_error(failure, self._secrets)
 
     async def _created(self, call: Awaitable[object]) -> str:
         """Return the id of what a call of an SDK creates. Raises ProviderError if it fails."""
@@ -229,12 +229,7 @@ class BatchService(HostedServer, ABC):
             cause = cause.__cause__
         return failures.unreadable_failure(f"the server sent no job: {type(error).__name__}")
 
-    @property
-    def _api_url(self) -> str:
-        """The URL below which the paths are."""
-        return self._base_url
-
-    def _id(self, response: Mapping[str, object]) -> str:
+    def _id(self, response: JsonObject) -> str:
         identity = text_at(response, self.id_field)
         if identity and identity.isprintable():
             return identity
@@ -244,7 +239,7 @@ class BatchService(HostedServer, ABC):
         """Return the error for a reply that may be another one the next time."""
         return failures.provider_error(failures.transient_failure(message), self._secrets)
 
-    def _result_lines(self, content: bytes) -> Iterator[tuple[str, Mapping[str, object]]]:
+    def _result_lines(self, content: bytes) -> Iterator[tuple[str, JsonObject]]:
         """Yield the `custom_id` and the content of each line of a file of results.
 
         Unreadable lines are left out. Raises ProviderError if that leaves nothing: such a page is
@@ -252,11 +247,8 @@ class BatchService(HostedServer, ABC):
         """
         is_readable = not content.strip()
         for line in content.split(b"\n"):
-            try:
-                result = object_at(decode_json(line))
-            except InvalidJson:
-                continue
-            is_readable = True
-            yield text_or_repr(result.get("custom_id")), result
+            if (result := decoded(line)) is not None:
+                is_readable = True
+                yield text_or_repr(value_at(result, "custom_id")), object_at(result)
         if not is_readable:
             raise self._error("the server sent no results")

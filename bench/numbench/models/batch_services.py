@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
-from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, ModelTarget
+from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, ModelTarget, system_prompt
 from numbench.models.batch_client import BatchService, Entries
 from numbench.models.error_bodies import error_code_and_message
 from numbench.models.facts import HostedProvider
@@ -21,8 +21,9 @@ from numbench.models.failures import (
     provider_error,
     transient_failure,
 )
-from numbench.models.formats import gemini, messages
+from numbench.models.formats import gemini
 from numbench.models.json_fields import (
+    JsonObject,
     object_at,
     objects_at,
     text_at,
@@ -33,7 +34,7 @@ from numbench.models.json_fields import (
 from numbench.records import Completion, Failure, Job
 
 if TYPE_CHECKING:
-    from google.genai.types import InlinedRequest
+    from google.genai.types import InlinedRequestDict
 
 _UNPROCESSED_CODES = frozenset({"batch_expired", "batch_cancelled"})
 """Error codes of requests that were not processed before the job ended."""
@@ -78,11 +79,11 @@ class OpenAIBatchService(BatchService):
         return await self._created(job)
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
-        response = await self._object("GET", self._job_path(job.id or ""))
+        response = await self._object(self._job_path(job.id or ""))
         for kind in self.results_fields:
             if file := text_at(response, kind):
                 path = f"files/{quote(file, safe='')}/content"
-                yield self._result_lines(await self._content("GET", path))
+                yield self._result_lines(await self._content(path))
 
     def _line(self, request: BatchRequest) -> bytes:
         line = {
@@ -93,7 +94,7 @@ class OpenAIBatchService(BatchService):
         }
         return msgspec.json.encode(line) + b"\n"
 
-    def _completion(self, result: Mapping[str, object]) -> Completion:
+    def _completion(self, result: JsonObject) -> Completion:
         response = object_at(result, "response")
         status = response.get("status_code")
         if not response or type(status) is not int:
@@ -104,7 +105,7 @@ class OpenAIBatchService(BatchService):
         failure = failure_from_body(status, {}, response.get("body"))
         return failed_completion(failure, completion.usage, completion.cost)
 
-    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+    def _job_failure(self, job: JsonObject) -> Failure | None:
         """Return the first error of a job that failed as a whole."""
         errors = objects_at(job, "errors.data")
         if not errors:
@@ -145,17 +146,13 @@ class AnthropicBatchService(BatchService):
     results_fields = ("results_url", "archived_at")
     done = ("succeeded", "errored", "canceled", "expired")
 
-    @property
-    def _api_url(self) -> str:
-        return messages.api_root(self._base_url)
-
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
         entries = [
             {"custom_id": _custom_id(key, position), "params": self._request_body(request)}
             for position, request in enumerate(requests)
         ]
-        return self._id(await self._object("POST", self.path, {"requests": entries}))
+        return self._id(await self._object(self.path, {"requests": entries}))
 
     async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
         """Return the id of the newest job with the key of `job`.
@@ -185,11 +182,11 @@ class AnthropicBatchService(BatchService):
         return unfinished[0] if unfinished else None
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
-        content = await self._content("GET", f"{self._job_path(job.id or '')}/results")
+        content = await self._content(f"{self._job_path(job.id or '')}/results")
         ids = {_custom_id(job.key, position): each for position, each in enumerate(job.items)}
         yield ((ids.get(custom_id, ""), line) for custom_id, line in self._result_lines(content))
 
-    def _completion(self, result: Mapping[str, object]) -> Completion:
+    def _completion(self, result: JsonObject) -> Completion:
         """Return the completion in a line; requests without an answer are not billed."""
         ending = text_or_repr(value_at(result, "result.type"))
         if ending == "succeeded":
@@ -201,7 +198,7 @@ class AnthropicBatchService(BatchService):
         return failed_completion(transient_failure(f"the request ended as {ending!r}"))
 
 
-def _is_older(listed: Mapping[str, object], job: Job) -> bool:
+def _is_older(listed: JsonObject, job: Job) -> bool:
     """Return whether a job was created before `job` was planned."""
     try:
         created = datetime.fromisoformat(text_or_repr(listed.get("created_at")))
@@ -213,8 +210,6 @@ def _is_older(listed: Mapping[str, object], job: Job) -> bool:
 def _custom_id(key: str, position: int) -> str:
     return f"{key}-{position}"
 
-
-_GEMINI_METADATA_KEY = "key"
 
 _HTTP_STATUS_BY_RPC_CODE = (
     *(200, 499, 500, 400, 504, 404, 409, 403, 429),
@@ -261,10 +256,6 @@ class GeminiBatchService(BatchService):
         )
         self._sdk = genai.Client(api_key=key, vertexai=False, http_options=options).aio
 
-    @property
-    def _api_url(self) -> str:
-        return f"{self._base_url}/{gemini.API_VERSION}"
-
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
         job = self._sdk.batches.create(
@@ -280,41 +271,33 @@ class GeminiBatchService(BatchService):
         If the server omits ids, results are matched by position, provided that there are as many
         as requests and no id contradicts its position.
         """
-        response = await self._object("GET", self._job_path(job.id or ""))
+        response = await self._object(self._job_path(job.id or ""))
         outputs = (
             objects_at(response, f"{output}.inlinedResponses.inlinedResponses")
             for output in self.results_fields
         )
         results = next(filter(None, outputs), [])
-        ids = [value_at(result, f"metadata.{_GEMINI_METADATA_KEY}") for result in results]
+        ids = [value_at(result, "metadata.key") for result in results]
         if len(ids) == len(job.items) and all(
             identity in (None, item) for identity, item in zip(ids, job.items, strict=True)
         ):
             ids = list(job.items)
         yield [(text_or_repr(each), result) for each, result in zip(ids, results, strict=True)]
 
-    def _inlined(self, request: BatchRequest) -> InlinedRequest:
+    def _inlined(self, request: BatchRequest) -> InlinedRequestDict:
         """Return the SDK's form of a request: its settings are one object."""
-        from google.genai.types import InlinedRequest
-
         body = self._request_body(request)
-        config = {**object_at(body, "generationConfig")}
-        system = objects_at(body, "systemInstruction.parts")
-        config["systemInstruction"] = "".join(str(part["text"]) for part in system) or None
-        return InlinedRequest.model_validate(
-            {
-                "contents": body["contents"],
-                "config": config,
-                "metadata": {_GEMINI_METADATA_KEY: request.id},
-            }
-        )
+        config: Any = {**object_at(body, "generationConfig")}
+        config["systemInstruction"] = system_prompt(request.messages) or None
+        contents: Any = body["contents"]
+        return {"contents": contents, "config": config, "metadata": {"key": request.id}}
 
-    def _completion(self, result: Mapping[str, object]) -> Completion:
+    def _completion(self, result: JsonObject) -> Completion:
         if error := result.get("error"):
             return failed_completion(_failure_from_rpc_status(error))
         return self._format.parse(result.get("response"))
 
-    def _job_failure(self, job: Mapping[str, object]) -> Failure | None:
+    def _job_failure(self, job: JsonObject) -> Failure | None:
         error = job.get("error") or value_at(job, "metadata.error")
         return _failure_from_rpc_status(error) if error else None
 

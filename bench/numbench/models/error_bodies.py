@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from numbench.models.json_fields import object_at, objects_at, text_or_repr
+from numbench.models.json_fields import JsonObject, object_at, objects_at, text_or_repr
 from numbench.models.reply_words import FIELDS
 
 _MAX_DEPTH, _MAX_OBJECTS = 6, 50
@@ -54,7 +54,7 @@ def error_code_and_message(body: object) -> tuple[str, str]:
     return " ".join(codes), " ".join(dict.fromkeys(messages))
 
 
-def _objects(values: Iterable[object]) -> Iterator[Mapping[str, object]]:
+def _objects(values: Iterable[object]) -> Iterator[JsonObject]:
     for value in values:
         elements = value if isinstance(value, list) else [value]
         yield from (each for each in elements if isinstance(each, dict))
@@ -87,13 +87,13 @@ def exceeds_daily_quota(body: object) -> bool:
     return any("PerDay" in text_or_repr(each.get("quotaId")) for each in violations)
 
 
-def error_object(body: object) -> Mapping[str, object]:
+def error_object(body: object) -> JsonObject:
     """Return the object in `error`, or the body itself if it has none."""
     first = body[0] if isinstance(body, list) and body else body
     return object_at(first, "error") or object_at(first)
 
 
-def retry_after(headers: Mapping[str, object]) -> float | None:
+def retry_after(headers: JsonObject) -> float | None:
     """Return the seconds to wait after a request that was rejected for now, None if unknown.
 
     That is what the server says explicitly, else the longest reset of the limits that are, or

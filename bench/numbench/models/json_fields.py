@@ -8,15 +8,17 @@ of a whole response.
 from __future__ import annotations
 
 import json
-import math
 import re
 import reprlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from numbench.records import Scalar, Usage
+
+JsonObject = Mapping[str, object]
 
 _MAX_TOKEN_COUNT = 2**53
 """A larger number is not a token count, and some JSON readers do not keep it exactly."""
@@ -46,10 +48,8 @@ def decode_json(content: bytes) -> object:
     """
     try:
         return msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = error
-    except RecursionError as error:
-        raise InvalidJson(f"the server sent no JSON: {error}") from None
     if _PAGE_START.match(content[:1000]):
         start = content[:5000].decode("utf-8-sig", "replace")
         title = _PAGE_TITLE.search(start)
@@ -58,6 +58,14 @@ def decode_json(content: bytes) -> object:
         return json.loads(content.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         raise InvalidJson(f"the server sent no JSON: {reason}") from None
+
+
+def decoded(content: bytes, default: object = None) -> object:
+    """Return what `decode_json` returns, `default` where there is no JSON."""
+    try:
+        return decode_json(content)
+    except InvalidJson:
+        return default
 
 
 def text_or_repr(value: object) -> str:
@@ -78,13 +86,13 @@ def text_at(body: object, path: str = "") -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def object_at(body: object, path: str = "") -> Mapping[str, object]:
+def object_at(body: object, path: str = "") -> JsonObject:
     """Return the object at a path, an empty one for anything else."""
     value = value_at(body, path)
     return value if isinstance(value, dict) else {}
 
 
-def objects_at(body: object, path: str = "") -> list[Mapping[str, object]]:
+def objects_at(body: object, path: str = "") -> list[JsonObject]:
     """Return the elements of the array at a path, each as an object; empty for anything else."""
     value = value_at(body, path)
     return [object_at(element) for element in value] if isinstance(value, list) else []
@@ -103,26 +111,21 @@ def tokens_at(body: object, path: str = "") -> int | None:
 def dollars_at(body: object, path: str = "") -> float | None:
     """Return the amount of money at a path: finite, 0 or more."""
     value = value_at(body, path)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    try:
-        amount = float(value)
-    except OverflowError:
-        return None
-    return amount if 0 <= amount < math.inf else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= sys.float_info.max else None
 
 
-def join_texts(parts: Iterable[Mapping[str, object]], *names: str) -> str:
+def join_texts(parts: Iterable[JsonObject], *names: str) -> str:
     """Return the texts of all parts, each under the first of the names that it has."""
     return "".join(next(filter(None, (text_at(p, name) for name in names)), "") for p in parts)
 
 
-def without_nulls(fields: Mapping[str, object]) -> dict[str, object]:
+def without_nulls(fields: JsonObject) -> dict[str, object]:
     """Return the fields that are not null."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def updated(known: Mapping[str, object], new: Mapping[str, object]) -> dict[str, object]:
+def updated(known: JsonObject, new: JsonObject) -> dict[str, object]:
     """Return `known` with the values of `new`, in which zeros, nulls and empty texts say nothing.
 
     Objects are merged: the counts at the end of a stream may be zeros although others were known.
@@ -229,9 +232,7 @@ def parse_cost(body: object) -> float | None:
 
 
 _EVENT_START = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")
-_FIELD_NAME = re.compile(rb"data:|event:")
-_VALUE = re.compile(rb" ?([^\r\n]*)")
-_BLANK_LINES = (b"\n\n", b"\n\r", b"\r\r")
+_FIELD = re.compile(rb"^(data|event): ?(.*)", re.MULTILINE)
 _END_MARKER = b"[DONE]"
 
 
@@ -250,60 +251,43 @@ def is_event_stream(content: bytes) -> bool:
     return _EVENT_START.match(content) is not None
 
 
-def iter_events(content: bytes) -> Iterator[Mapping[str, object] | None]:
-    """Yield the JSON objects of server-sent events, None for the end marker.
+def iter_events(content: bytes) -> Iterator[JsonObject]:
+    """Yield the JSON objects of server-sent events.
 
     The data of an event of the type `error`, or of an object that says so, becomes
     `{"error": data}`, if it has no such key. Some servers separate events by one line end only:
     then each line of data is an event. Raises InvalidJson for a malformed event.
     """
     data: list[bytes] = []
-    event_type, end, position = b"", 0, 0
+    event_type, end = b"", 0
     content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     # Everything between the fields is skipped at once, be it megabytes of blank lines.
-    while name := _FIELD_NAME.search(content, position):
-        start, position = name.start(), name.end()
-        value = _VALUE.match(content, position)
-        if value is None or content[max(start - 1, 0) : start] not in (b"", b"\n", b"\r"):
-            continue
-        is_new = any(content.find(blank, end, start) >= 0 for blank in _BLANK_LINES)
-        if is_new or (data and name[0] == b"event:"):
+    for field in _FIELD.finditer(content):
+        name, value = field.groups()
+        is_new = content.find(b"\n\n", end, field.start()) >= 0
+        if is_new or (data and name == b"event"):
             yield from _decode_event(event_type, data)
             data, event_type = [], b""
-        if name[0] == b"data:":
-            data.append(value[1])
+        if name == b"data":
+            data.append(value)
         else:
-            event_type = value[1].strip()
-        end = position = value.end()
+            event_type = value.strip()
+        end = field.end()
     # An event that the end of the stream cuts off counts too.
     yield from _decode_event(event_type, data)
 
 
-def _decode_event(
-    event_type: bytes, lines: Sequence[bytes]
-) -> Iterator[Mapping[str, object] | None]:
+def _decode_event(event_type: bytes, lines: Sequence[bytes]) -> Iterator[JsonObject]:
     data = b"\n".join(lines)
     if event_type == b"error":
-        try:
-            error = decode_json(data)
-        except InvalidJson:
-            error = data.decode("utf-8", "replace")
+        error = decoded(data, data.decode("utf-8", "replace"))
         has_key = isinstance(error, dict) and error.get("error")
         yield object_at(error) if has_key else {"error": error or {"message": ""}}
-    elif len(lines) > 1 and not _is_json(data):
+    elif len(lines) > 1 and decoded(data) is None:
         for line in lines:
             yield from _decode_event(event_type, [line])
-    elif data.strip() == _END_MARKER:
-        yield None
-    elif data:
+    elif data and data.strip() != _END_MARKER:
         event = object_at(decode_json(data))
         is_error = event.get("object") == "error" or "detail" in event
         yield {"error": event} if is_error and not event.get("error") else event
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        decode_json(data)
-    except InvalidJson:
-        return False
-    return True

@@ -24,10 +24,10 @@ from numbench.models.base import (
 )
 from numbench.models.error_bodies import retry_after
 from numbench.models.formats import FORMATS
+from numbench.models.formats.base import Charges
 from numbench.models.json_fields import (
-    InvalidJson,
     UsageFields,
-    decode_json,
+    decoded,
     object_at,
     parse_cost,
     parse_usage,
@@ -126,15 +126,12 @@ class LiteLLMModel:
         await self._litellm.close_litellm_async_clients()
 
 
-def reported_usage(original: object) -> tuple[Usage, float | None]:
+def reported_usage(original: object) -> Charges:
     """Return usage and cost in a provider's `original` response.
 
     litellm's own usage has counts that it estimates itself.
     """
-    try:
-        response = object_at(decode_json(str(original).encode("utf-8", "replace")))
-    except InvalidJson:
-        response = {}
+    response = object_at(decoded(str(original).encode("utf-8", "replace")))
     readers = [FORMATS[wire].usage for field, wire in _WIRES.items() if field in response]
     readers += [partial(parse_usage, fields=fields) for fields in _COUNTS]
     usages = (read(response) for read in readers)

@@ -132,7 +132,7 @@ class ProviderPlugin:
 _BUILT_IN = {
     "litellm": "numbench.models.litellm_model:PROVIDER",
     "baseline": "numbench.models.baseline:PROVIDER",
-    "hf": "numbench.models.local_inference:PROVIDER",
+    "hf": "numbench.models.huggingface_model:PROVIDER",
 }
 """The providers of this package without a row of `providers.toml`."""
 

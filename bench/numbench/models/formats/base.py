@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NamedTuple, cast
 
 import msgspec
@@ -12,17 +12,20 @@ from msgspec.structs import replace
 from numbench.models.base import Message, Request, RequestSettings, merge_parameters
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.json_fields import (
+    JsonObject,
     UsageFields,
     decode_json,
     is_event_stream,
     iter_events,
     object_at,
+    objects_at,
     parse_cost,
     parse_usage,
     reported_usage,
     text_at,
     text_or_repr,
     tokens_at,
+    updated,
     value_at,
 )
 from numbench.models.reply_words import ENDINGS
@@ -35,6 +38,9 @@ from numbench.records import (
     ToolCall,
     Usage,
 )
+
+Charges = tuple[Usage, float | None]
+"""The usage, and the cost in US dollars if it is known."""
 
 FINISH_REASON = "finish_reason"
 """The field of `extra` with a reason that the records have no word for."""
@@ -69,21 +75,26 @@ class Answer(NamedTuple):
 class Format(ABC):
     """One wire format.
 
-    content: the field of an answer's body that contains the answer. stream: what a body adds to
-    request a stream. usage_fields: where the counts of tokens are. tool: the declaration of the
-    calculator.
+    path: of requests, below the root of the API. content: the field of an answer's body that
+    contains the answer. stream: what a body adds to request a stream. usage_fields: where the
+    counts of tokens are. tool: the declaration of the calculator.
     """
 
+    path: ClassVar[str]
     content: ClassVar[str]
-    stream: ClassVar[Mapping[str, object]] = {"stream": True}
+    stream: ClassVar[JsonObject] = {"stream": True}
     usage_fields: ClassVar[UsageFields]
-    tool: ClassVar[Mapping[str, object]]
+    tool: ClassVar[JsonObject]
 
-    @abstractmethod
+    def root(self, base_url: str) -> str:
+        """Return the URL of the API for a base URL."""
+        return base_url
+
     def url(self, base_url: str, name: str, streams: bool) -> str:
         """Return the URL of requests for a base URL and the served name."""
+        return f"{self.root(base_url)}/{self.path}"
 
-    def headers(self, key: str, body: Mapping[str, object]) -> dict[str, str]:
+    def headers(self, key: str, body: JsonObject) -> dict[str, str]:
         """Return the headers with the key and, for a body, the version of the API."""
         return {"Authorization": f"Bearer {key}"}
 
@@ -109,14 +120,14 @@ class Format(ABC):
     def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:
         """Return the messages with the results of calls."""
 
-    def turns(self, settings: RequestSettings) -> Iterator[Mapping[str, object]]:
+    def turns(self, settings: RequestSettings) -> Iterator[JsonObject]:
         """Yield the messages that follow the question: replies, and the results of their calls."""
         for turn in settings.turns:
             yield from turn.reply
             yield from self.results(turn.calls)
 
     @abstractmethod
-    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+    def merge(self, events: Iterable[JsonObject]) -> JsonObject:
         """Return the body of a streamed answer.
 
         If the stream reports an error, that is the body's `error`, beside what came before it.
@@ -125,10 +136,10 @@ class Format(ABC):
         """
 
     @abstractmethod
-    def answer(self, body: Mapping[str, object]) -> Answer | None:
+    def answer(self, body: JsonObject) -> Answer | None:
         """Return what the body of an answer contains, None if it has no answer."""
 
-    def usage(self, body: Mapping[str, object]) -> Usage:
+    def usage(self, body: JsonObject) -> Usage:
         """Return the usage in the body of an answer."""
         return parse_usage(body, self.usage_fields)
 
@@ -139,10 +150,7 @@ class Format(ABC):
         return decode_json(content)
 
     def parse(
-        self,
-        body: object,
-        max_tokens: int | None = None,
-        reported: tuple[Usage, float | None] | None = None,
+        self, body: object, max_tokens: int | None = None, reported: Charges | None = None
     ) -> Completion:
         """Return the completion in the body of an answer, or the failure that it reports.
 
@@ -167,11 +175,8 @@ class Format(ABC):
         # The Responses format repeats the limit.
         limit = max_tokens or tokens_at(fields, "max_output_tokens")
         # Some servers count the visible tokens only.
-        if (
-            finish == "stop"
-            and limit
-            and (usage.generated == limit or (usage.visible or 0) >= limit)
-        ):
+        is_full = limit and (usage.generated == limit or (usage.visible or 0) >= limit)
+        if finish == "stop" and is_full:
             finish = "length"
         completion = answer.completion
         return replace(
@@ -203,6 +208,24 @@ class Format(ABC):
         return failure
 
 
+def merge_choices(
+    events: Iterable[JsonObject], choices: str, usage: str
+) -> tuple[dict[str, object], list[JsonObject]]:
+    """Return the fields of the events of a stream, merged, and the first choice in each of them.
+
+    choices, usage: their fields. After an error there is no usage but that of its own event.
+    """
+    body: dict[str, object] = {}
+    firsts: list[JsonObject] = []
+    for event in events:
+        first = next((c for c in objects_at(event, choices) if not c.get("index")), {})
+        body = updated(body, {k: v for k, v in event.items() if k != choices})
+        firsts.append(first)
+        if event.get("error") or first.get("error"):
+            return body | {usage: event.get(usage)}, firsts
+    return body, firsts
+
+
 def tool_calls(
     calls: Iterable[object], id_: str, name: str, arguments: str, in_text: bool = False
 ) -> tuple[ToolCall, ...]:
@@ -229,7 +252,7 @@ _PRICED = {
 """What an answer may say of its price: fields of `extra`, and paths in bodies of all formats."""
 
 
-def _priced_fields(body: Mapping[str, object]) -> dict[str, Scalar]:
+def _priced_fields(body: JsonObject) -> dict[str, Scalar]:
     fields = ((name, value_at(body, path)) for name in _PRICED for path in _PRICED[name].split())
     return {name: value for name, value in fields if value and isinstance(value, str | int)}
 

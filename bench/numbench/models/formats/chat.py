@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from numbench.models.base import Request, answer_schema
-from numbench.models.formats.base import Answer, Format, tool_calls
+from numbench.models.formats.base import Answer, Format, merge_choices, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
+    JsonObject,
     UsageFields,
     join_texts,
     object_at,
@@ -36,9 +37,10 @@ _AROUND_CALLS = re.compile(r"</?tool_call>|```(?:json)?")
 class ChatFormat(Format):
     """OpenAI's Chat Completions, which most other servers implement."""
 
+    path = "chat/completions"
     content = "choices"
     tool: ClassVar = {"type": "function", "function": declaration("parameters")}
-    stream: ClassVar[Mapping[str, object]] = {
+    stream: ClassVar[JsonObject] = {
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -50,10 +52,6 @@ class ChatFormat(Format):
         "usage.total_tokens",
         ("usage.prompt_tokens_details.cached_tokens", "usage.cached_tokens"),
     )
-
-    def url(self, base_url: str, name: str, streams: bool) -> str:
-        """Return the URL of requests."""
-        return f"{base_url}/chat/completions"
 
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request."""
@@ -77,27 +75,20 @@ class ChatFormat(Format):
         """Return a message for each call."""
         return [{"role": "tool", "tool_call_id": each.id, "content": each.result} for each in calls]
 
-    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+    def merge(self, events: Iterable[JsonObject]) -> JsonObject:
         """Return the body of a streamed answer."""
-        body: dict[str, object] = {}
+        body, firsts = merge_choices(events, "choices", "usage")
         choice: dict[str, object] = {}
         pieces: dict[str, dict[str, list[object]]] = {"message": {}, "delta": {}}
-        for event in filter(None, events):
-            first = next((c for c in objects_at(event, "choices") if not c.get("index")), {})
-            body = updated(body, {k: v for k, v in event.items() if k != "choices"})
+        for first in firsts:
             choice = updated(choice, {k: v for k, v in first.items() if k not in pieces})
             for kind, parts in pieces.items():
                 for key, value in object_at(first, kind).items():
                     if isinstance(value, str | list) and value and key != "role":
-                        parts.setdefault(key, []).extend(
-                            [value] if isinstance(value, str) else value
-                        )
-            if event.get("error") or first.get("error"):
-                body["usage"] = event.get("usage")
-                break
-        else:
-            if not choice.get("finish_reason"):
-                raise IncompleteStream
+                        texts = [value] if isinstance(value, str) else value
+                        parts.setdefault(key, []).extend(texts)
+        if not (body.get("error") or choice.get("error") or choice.get("finish_reason")):
+            raise IncompleteStream
         # A whole message in the stream repeats the deltas, if there are any.
         parts = pieces["message"] | pieces["delta"]
         message: dict[str, object] = {key: _joined(values) for key, values in parts.items()}
@@ -105,7 +96,7 @@ class ChatFormat(Format):
             message["tool_calls"] = _merged_calls(map(object_at, calls))
         return body | {"choices": [choice | {"message": message}]}
 
-    def answer(self, body: Mapping[str, object]) -> Answer | None:
+    def answer(self, body: JsonObject) -> Answer | None:
         """Return what the body of an answer contains, None if it has no answer."""
         choices = body.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -162,7 +153,7 @@ def _calls_in_text(text: str) -> list[dict[str, object]]:
     return calls
 
 
-def _merged_calls(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def _merged_calls(pieces: Iterable[JsonObject]) -> list[dict[str, object]]:
     """Return the calls whose pieces a stream contains, by their index.
 
     Some servers send whole calls, and for each of them the same index, or none.
@@ -183,7 +174,7 @@ def _merged_calls(pieces: Iterable[Mapping[str, object]]) -> list[dict[str, obje
     return calls
 
 
-def _ending(choice: Mapping[str, object]) -> object:
+def _ending(choice: JsonObject) -> object:
     """Return the finish reason, or that of the upstream server if a gateway calls it a stop.
 
     litellm does so with the failures of DeepSeek.
@@ -195,7 +186,7 @@ def _ending(choice: Mapping[str, object]) -> object:
     return choice.get("finish_reason")
 
 
-def _reasoning_text(message: Mapping[str, object]) -> str:
+def _reasoning_text(message: JsonObject) -> str:
     if text := text_at(message, "reasoning") or text_at(message, "reasoning_content"):
         return text
     parts = objects_at(message, "reasoning_details")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import ClassVar
 from urllib.parse import quote
 
 from numbench.models.base import Request, answer_schema, system_prompt
-from numbench.models.formats.base import Answer, Format, tool_calls
+from numbench.models.formats.base import Answer, Format, merge_choices, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
+    JsonObject,
     join_texts,
     object_at,
     objects_at,
@@ -33,15 +35,19 @@ class GeminiFormat(Format):
 
     content = "candidates"
     tool: ClassVar = {"functionDeclarations": [declaration("parametersJsonSchema")]}
-    stream: ClassVar[Mapping[str, object]] = {}
+    stream: ClassVar[JsonObject] = {}
+
+    def root(self, base_url: str) -> str:
+        """Return the URL of the API."""
+        return f"{base_url}/{API_VERSION}"
 
     def url(self, base_url: str, name: str, streams: bool) -> str:
         """Return the URL of requests; the part of Google's API that it names is added."""
         model = name if "/" in name else f"models/{name}"
         method = "streamGenerateContent?alt=sse" if streams else "generateContent"
-        return f"{base_url}/{API_VERSION}/{quote(model, safe='/')}:{method}"
+        return f"{self.root(base_url)}/{quote(model, safe='/')}:{method}"
 
-    def headers(self, key: str, body: Mapping[str, object]) -> dict[str, str]:
+    def headers(self, key: str, body: JsonObject) -> dict[str, str]:
         """Return the header with the key."""
         return {KEY_HEADER: key}
 
@@ -94,27 +100,18 @@ class GeminiFormat(Format):
         ]
         return [{"role": "user", "parts": [{"functionResponse": part} for part in parts]}]
 
-    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+    def merge(self, events: Iterable[JsonObject]) -> JsonObject:
         """Return the body of a streamed answer."""
-        body: dict[str, object] = {}
-        candidate: dict[str, object] = {}
-        parts: list[Mapping[str, object]] = []
-        for chunk in filter(None, events):
-            first = next((c for c in objects_at(chunk, "candidates") if not c.get("index")), {})
-            body = updated(body, chunk)
-            candidate = updated(candidate, first)
-            parts += objects_at(first, "content.parts")
-            if chunk.get("error"):
-                body["usageMetadata"] = chunk.get("usageMetadata")
-                break
-        else:
-            if not candidate.get("finishReason") and not _block_reason(body):
-                raise IncompleteStream
+        body, firsts = merge_choices(events, "candidates", "usageMetadata")
+        candidate = reduce(updated, firsts, dict[str, object]())
+        if not (body.get("error") or candidate.get("finishReason") or _block_reason(body)):
+            raise IncompleteStream
+        parts = [part for first in firsts for part in objects_at(first, "content.parts")]
         if candidate:
             body["candidates"] = [candidate | {"content": {"parts": parts}}]
         return body
 
-    def answer(self, body: Mapping[str, object]) -> Answer | None:
+    def answer(self, body: JsonObject) -> Answer | None:
         """Return what the body of an answer contains, None if it has no answer."""
         candidate = next(iter(objects_at(body, "candidates")), None)
         if candidate is None:
@@ -134,7 +131,7 @@ class GeminiFormat(Format):
             ending=candidate.get("finishReason"),
         )
 
-    def usage(self, body: Mapping[str, object]) -> Usage:
+    def usage(self, body: JsonObject) -> Usage:
         """Return the usage. Gemini counts answer and reasoning separately, and omits zeros.
 
         With the total, one of the two follows from the other.
@@ -158,7 +155,7 @@ class GeminiFormat(Format):
         return reported_usage(input_tokens, reasoning, visible, generated)
 
 
-def _block_reason(body: Mapping[str, object]) -> str | None:
+def _block_reason(body: JsonObject) -> str | None:
     return text_at(body, "promptFeedback.blockReason")
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from numbench.models.base import Request, answer_schema, system_prompt
 from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
-    InvalidJson,
+    JsonObject,
     UsageFields,
-    decode_json,
+    decoded,
     object_at,
     objects_at,
     text_at,
@@ -33,14 +33,10 @@ _BLOCKS = {"signature": "thinking", "partial_json": "tool_use"}
 _PIECES = ("text", "thinking", "signature", "partial_json")
 
 
-def api_root(base_url: str) -> str:
-    """Return the URL of the API. `base_url` may end in `/v1`, like those of OpenAI's API."""
-    return f"{base_url.rstrip('/').removesuffix('/v1')}/v1"
-
-
 class MessagesFormat(Format):
     """Anthropic's Messages. The API has no seed, so that none is sent."""
 
+    path = "messages"
     content = "content"
     tool: ClassVar = declaration("input_schema")
     usage_fields = UsageFields(
@@ -49,11 +45,11 @@ class MessagesFormat(Format):
         ("usage.output_tokens_details.thinking_tokens",),
     )
 
-    def url(self, base_url: str, name: str, streams: bool) -> str:
-        """Return the URL of requests."""
-        return f"{api_root(base_url)}/messages"
+    def root(self, base_url: str) -> str:
+        """Return the URL of the API. `base_url` may end in `/v1`, like those of OpenAI's API."""
+        return f"{base_url.rstrip('/').removesuffix('/v1')}/v1"
 
-    def headers(self, key: str, body: Mapping[str, object]) -> dict[str, str]:
+    def headers(self, key: str, body: JsonObject) -> dict[str, str]:
         """Return the headers with the key and the version that has all parameters of a request."""
         samples = not _SAMPLING_PARAMETERS.isdisjoint(body)
         version = SAMPLING_API_VERSION if samples else API_VERSION
@@ -85,12 +81,12 @@ class MessagesFormat(Format):
         ]
         return [{"role": "user", "content": blocks}]
 
-    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+    def merge(self, events: Iterable[JsonObject]) -> JsonObject:
         """Return the body of a streamed answer."""
         body: dict[str, object] = {}
         blocks: dict[int, dict[str, object]] = {}
         pieces: dict[tuple[int, str], list[str]] = {}
-        for event in filter(None, events):
+        for event in events:
             match event:
                 case {"error": error} if error:
                     # The counts at the start of a stream are not those of what was generated.
@@ -118,11 +114,11 @@ class MessagesFormat(Format):
             if field == "partial_json":
                 del blocks[index][field]
                 # The server takes an object only, and gets an empty one for malformed JSON.
-                blocks[index]["input"] = _decoded(text)
+                blocks[index]["input"] = object_at(decoded(text.encode()))
         content = [blocks[index] for index in sorted(blocks)]
         return body | ({"content": content} if content else {})
 
-    def answer(self, body: Mapping[str, object]) -> Answer | None:
+    def answer(self, body: JsonObject) -> Answer | None:
         """Return what the body of an answer contains, None if it has no answer."""
         if not isinstance(body.get("content"), list):
             return None
@@ -147,13 +143,6 @@ class MessagesFormat(Format):
         )
 
 
-def _decoded(text: str) -> Mapping[str, object]:
-    try:
-        return object_at(decode_json(text.encode()))
-    except InvalidJson:
-        return {}
-
-
-def _texts(blocks: Sequence[Mapping[str, object]], kind: str) -> list[str]:
+def _texts(blocks: Sequence[JsonObject], kind: str) -> list[str]:
     texts = (text_at(block, kind) for block in blocks if block.get("type") == kind)
     return list(filter(None, texts))

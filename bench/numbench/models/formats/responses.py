@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from numbench.models.base import Request, answer_schema
 from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
     IncompleteStream,
+    JsonObject,
     UsageFields,
     object_at,
     objects_at,
@@ -39,6 +40,7 @@ _Pieces = dict[tuple[int, str, int], list[str]]
 class ResponsesFormat(Format):
     """OpenAI's Responses. The format has no seed, so that none is sent."""
 
+    path = "responses"
     content = "output"
     tool: ClassVar = {"type": "function", "strict": True, **declaration("parameters")}
     usage_fields = UsageFields(
@@ -48,10 +50,6 @@ class ResponsesFormat(Format):
         "usage.total_tokens",
         ("usage.input_tokens_details.cached_tokens",),
     )
-
-    def url(self, base_url: str, name: str, streams: bool) -> str:
-        """Return the URL of requests."""
-        return f"{base_url}/responses"
 
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request.
@@ -83,32 +81,33 @@ class ResponsesFormat(Format):
         kind = "function_call_output"
         return [{"type": kind, "call_id": each.id, "output": each.result} for each in calls]
 
-    def merge(self, events: Iterable[Mapping[str, object] | None]) -> Mapping[str, object]:
+    def merge(self, events: Iterable[JsonObject]) -> JsonObject:
         """Return the body of a streamed answer, which its last event contains.
 
         What that event leaves out, as some servers do, is in the events before: in whole items, or
         in parts of texts.
         """
-        added, done = list[Mapping[str, object]](), list[Mapping[str, object]]()
+        added, done = list[JsonObject](), list[JsonObject]()
         pieces: _Pieces = {}
-        for event in filter(None, events):
+        for event in events:
             kind = text_or_repr(event.get("type"))
             response = object_at(event, "response")
             output = objects_at(response, "output")
             if kind in _LAST_EVENTS:
                 status = {"status": response.get("status") or kind.removeprefix("response.")}
-                return {**response, **status, "output": _most_complete(output, done, pieces, added)}
+                items = _most_complete((output, done, _rebuilt(pieces), added))
+                return {**response, **status, "output": items}
             if kind == "error" or event.get("error"):
                 error = event.get("error") or event
-                return {"error": error, "output": _most_complete([], done, pieces, added)}
+                items = _most_complete((done, _rebuilt(pieces), added))
+                return {"error": error, "output": items}
             if kind.startswith("response.output_item."):
-                items = done if kind.endswith(".done") else added
-                items.append(object_at(event, "item"))
+                (done if kind.endswith(".done") else added).append(object_at(event, "item"))
             else:
                 _add_piece(kind, event, pieces)
         raise IncompleteStream
 
-    def answer(self, body: Mapping[str, object]) -> Answer | None:
+    def answer(self, body: JsonObject) -> Answer | None:
         """Return what the body of an answer contains, None if it has no answer."""
         if not isinstance(body.get("output"), list):
             return None
@@ -137,7 +136,7 @@ class ResponsesFormat(Format):
         )
 
 
-def _add_piece(kind: str, event: Mapping[str, object], pieces: _Pieces) -> None:
+def _add_piece(kind: str, event: JsonObject, pieces: _Pieces) -> None:
     """Add the text in an event of a part: a piece of it, or the whole in its last event."""
     part = object_at(event, "part")
     name, _, end = kind.removeprefix("response.").rpartition(".")
@@ -154,27 +153,24 @@ def _add_piece(kind: str, event: Mapping[str, object], pieces: _Pieces) -> None:
         pieces[key] = [text]
 
 
-def _most_complete(
-    output: Sequence[Mapping[str, object]],
-    done: Sequence[Mapping[str, object]],
-    pieces: _Pieces,
-    added: Sequence[Mapping[str, object]],
-) -> list[Mapping[str, object]]:
+def _rebuilt(pieces: _Pieces) -> list[JsonObject]:
+    """Return items with one part each: the texts whose pieces are known, in order."""
+    parts = ((_PARTS[name], "".join(texts)) for (_, name, _), texts in sorted(pieces.items()))
+    return [{"type": kind, field: [{name: text}]} for (kind, field, name), text in parts]
+
+
+def _most_complete(sources: Sequence[Sequence[JsonObject]]) -> list[JsonObject]:
     """Return the items of an answer: of each type those of the first source that has their text."""
-    rebuilt = []
-    for (_, name, _), texts in sorted(pieces.items()):
-        kind, field, text_field = _PARTS[name]
-        rebuilt.append({"type": kind, field: [{text_field: "".join(texts)}]})
-    result: list[Mapping[str, object]] = []
+    result: list[JsonObject] = []
     for kind in ("reasoning", "message", "function_call"):
         names = [name for name, part in _PARTS.items() if part[0] == kind]
-        sources = [[i for i in s if i.get("type") == kind] for s in (output, done, rebuilt, added)]
-        with_text = (s for s in sources if any(_texts(s, name) for name in names))
-        result += next(with_text, next(filter(None, sources), []))
+        of_kind = [[item for item in items if item.get("type") == kind] for items in sources]
+        with_text = (items for items in of_kind if any(_texts(items, name) for name in names))
+        result += next(with_text, next(filter(None, of_kind), []))
     return result
 
 
-def _texts(items: Iterable[Mapping[str, object]], name: str) -> list[str]:
+def _texts(items: Iterable[JsonObject], name: str) -> list[str]:
     """Return the texts of all parts of a type."""
     kind, field, text_field = _PARTS[name]
     lists = (objects_at(item, field) for item in items if item.get("type") == kind)
