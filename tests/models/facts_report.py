@@ -192,7 +192,7 @@ def invalid(newest: Newest) -> Iterator[str]:
     """Yield the requests that the newest types of OpenAI, Anthropic and Google reject."""
     from pydantic import ValidationError
 
-    from tests.models.sdk_types import validate
+    from tests.support.sdk_requests import validate
 
     for request in read_golden_file():
         if not request.get("options", {}).get("params"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from numbench.models.providers import find_provider
 from numbench.runner.estimates import cost_limit_note, highest_costs
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
+from tests.support.case_tables import each_case
 from tests.support.clock import set_date
 
 TABLES = bundled_tables()
@@ -45,34 +47,13 @@ def test_the_successor_of_a_model_is_one_that_is_known() -> None:
             assert rule.successor and find_price(route) and not describe_hosted(route).known.retires
 
 
-@pytest.mark.parametrize(
-    ("name", "levels"),
-    [
-        ("openai/gpt-6.2-sol", "low medium high xhigh max"),
-        ("openai/gpt-7", "none? minimal? low? medium? high? xhigh? max?"),
-        ("openai/gpt-5.5", "none low medium high xhigh max?"),
-        ("gemini/gemini-4-carbon", "low medium high"),
-        ("gemini/gemini-4-neon", "low medium high xhigh"),
-        ("gemini/gemini-pro-latest", "low? medium? high?"),
-        ("mistral/codestral-latest", ""),
-        ("mistral/mistral-medium-latest", "none high"),
-        ("dashscope/qwen3.7-plus", "none"),
-        ("dashscope/qwen3.8-max", "none low medium xhigh"),
-        ("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", ""),
-        ("together_ai/deepseek-ai/DeepSeek-V4-Pro-0813", "none high max"),
-        ("meta/muse-ember-1.0", "minimal low medium high xhigh max"),
-        ("groq/openai/gpt-oss-120b", "low medium high"),
-        ("zai/glm-5.3", "low high max"),
-        ("zai/glm-5.2", "none"),
-        ("fireworks_ai/accounts/fireworks/models/kimi-k3p1-pro", "low high max"),
-        ("anthropic/claude-opus-9", "none? low? medium? high? xhigh? max?"),
-    ],
-)
-def test_levels_of_a_model_are_known_or_marked_as_unknown(name: str, levels: str) -> None:
+@each_case(__file__, "levels")
+def test_levels_of_a_model_are_known_or_marked_as_unknown(case: Any) -> None:
+    name = case["model"]
     known = describe_hosted(name).known
     unconfirmed = unconfirmed_levels(name, known)
     shown = [f"{level}?" if level in unconfirmed else level for level in levels_of_model(name)]
-    assert " ".join(shown) == levels
+    assert " ".join(shown) == case["levels"]
 
 
 def test_a_level_that_is_not_known_is_a_warning() -> None:

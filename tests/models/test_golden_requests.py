@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from numbench.models.formats.messages import API_VERSION
 from tests.models.golden_requests import read_golden_file, sent_requests
-from tests.models.sdk_types import validate
+from tests.support.sdk_requests import validate
 
 
 def test_requests_are_those_of_the_reviewed_file() -> None:

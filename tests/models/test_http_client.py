@@ -26,15 +26,11 @@ from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
 from numbench.secrets import known_secrets, mask_secrets
-from tests.models.adapter_calls import ANTHROPIC_MODEL, CHAT_MODEL, GEMINI_MODEL, KEY, call_adapter
+from tests.models.adapter_calls import ANTHROPIC, CHAT, GEMINI, KEY, call_adapter, valid_reply
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, serve
 
 QUESTION = [Message("user", "1 + 1?")]
-
-
-async def fine(received: ReceivedRequest) -> servers.Reply:
-    return servers.plain(received)
 
 
 async def post(url: str) -> Reply:
@@ -48,7 +44,7 @@ async def post(url: str) -> Reply:
 def test_the_proxy_of_the_environment_is_used_with_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serve(fine) as proxy:
+    with serve(valid_reply) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//user:pa%40ss@"))
         monkeypatch.setenv("no_proxy", "direct.invalid")
         response = asyncio.run(post("http://model.invalid/v1/chat/completions"))
@@ -70,7 +66,7 @@ def test_a_password_in_netrc_does_not_replace_the_key(
     netrc.write_text("default login somebody password secret\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    with serve(fine) as server:
+    with serve(valid_reply) as server:
         response = asyncio.run(post(server.url))
         assert response.status == 200
         assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
@@ -86,8 +82,8 @@ def test_a_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(self, executor, function, *arguments)
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", count)
-    with serve(fine) as server:
-        model = open_model(CHAT_MODEL, None, Server(server.url)).model
+    with serve(valid_reply) as server:
+        model = open_model(CHAT, None, Server(server.url)).model
 
         async def ask() -> None:
             for _ in range(3):
@@ -115,7 +111,7 @@ def test_headers_of_the_user_replace_the_providers_and_the_environments(
             assert (await model.answer(QUESTION, RequestSettings(max_tokens=9))).error is None
             await model.close()
 
-        with serve(fine) as server:
+        with serve(valid_reply) as server:
             asyncio.run(ask(server.url))
             headers = server.received[0].request.headers
             return {name.lower(): headers.getall(name) for name in headers}
@@ -145,7 +141,7 @@ def test_connections_are_kept_alive_by_the_operating_system(
         options.append((is_on, connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
 
     monkeypatch.setattr(http_client, "_keep_alive", recorded)
-    call_adapter(fine)
+    call_adapter(valid_reply)
     assert options == [(1, 60)]
 
 
@@ -318,7 +314,7 @@ def test_only_a_request_that_was_sent_may_be_billed() -> None:
     assert list(outcomes.values()) == [("transient", True), ("transient", False), ("run", False)]
 
 
-@pytest.mark.parametrize("model", [CHAT_MODEL, GEMINI_MODEL, ANTHROPIC_MODEL])
+@pytest.mark.parametrize("model", [CHAT, GEMINI, ANTHROPIC])
 def test_a_response_that_grows_without_end_takes_little_memory(model: str) -> None:
     """2 GiB of blanks in 2 MB of gzip."""
     bomb = gzip.compress(b" " * 2**28) * 8

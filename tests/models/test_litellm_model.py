@@ -15,11 +15,12 @@ from aiohttp import web
 from numbench.models import Server, open_model
 from numbench.models.litellm_model import reported_usage
 from numbench.records import Completion
-from tests.models.adapter_calls import KEY, MESSAGES, call_adapter
+from tests.models.adapter_calls import KEY, MESSAGES, call_adapter, check
+from tests.models.adapter_calls import LITELLM as CHAT
 from tests.support import servers
-from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.case_tables import each_case
+from tests.support.servers import ReceivedRequest, Reply
 
-CHAT = "litellm/openai/some"
 OLLAMA = "litellm/ollama_chat/x"
 CLAUDE = "litellm/anthropic/claude-x"
 # litellm counts the reasoning itself: seven, which may equal the input's count.
@@ -38,102 +39,38 @@ def reply_with(model: str, counts: dict[str, Any] | None) -> Reply:
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "counts", "usage"),
-    [
-        (CHAT, None, (None, None, None, None)),
-        (CHAT, {"prompt_tokens": 3, "completion_tokens": 0}, (3, None, None, None)),
-        (
-            CHAT,
-            {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 0}},
-            (None, 0, 9, 9),
-        ),
-        (
-            CHAT,
-            {"prompt_tokens": 66, "completion_tokens": 12, "total_tokens": 1102},
-            (66, 1024, 12, 1036),
-        ),
-        (OLLAMA, {}, (None, None, None, None)),
-        (OLLAMA, {"prompt_eval_count": 77, "eval_count": 55}, (77, None, None, 55)),
-        (
-            CLAUDE,
-            {
-                "input_tokens": 10,
-                "output_tokens": 50,
-                "output_tokens_details": {"thinking_tokens": 30},
-            },
-            (10, 30, 20, 50),
-        ),
-        (
-            CLAUDE,
-            {
-                "input_tokens": 5,
-                "cache_creation_input_tokens": 100,
-                "cache_read_input_tokens": 50,
-                "output_tokens": 7,
-            },
-            (155, None, None, 7),
-        ),
-        (
-            "litellm/gemini/gemini-2.5-pro",
-            {
-                "promptTokenCount": 3,
-                "candidatesTokenCount": 5,
-                "thoughtsTokenCount": 7,
-                "totalTokenCount": 15,
-            },
-            (3, 7, 5, 12),
-        ),
-    ],
-)
+@each_case(__file__, "litellm_usage")
 def test_only_counts_that_a_server_reports_are_known(
-    model: str,
-    counts: dict[str, Any] | None,
-    usage: tuple[int | None, ...],
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
     async def script(received: ReceivedRequest) -> Reply:
-        return reply_with(model, counts)
+        return reply_with(case["model"], case["counts"])
 
-    async def once(url: str) -> Completion:
-        opened = open_model(model, None, Server(url))
-        completion = await opened.model.answer(MESSAGES, opened.description.settings)
-        await opened.model.close()
-        return completion
-
-    # litellm also requests the capabilities of a model of Ollama.
-    with serve(script) as server:
-        completion = asyncio.run(once(server.url))
-    known = completion.usage
-    assert (known.input, known.reasoning, known.visible, known.generated) == usage
-    assert known.source == ("reported" if any(n is not None for n in usage) else None)
-    assert completion.text == "4"
-    assert completion.reasoning_text == (THOUGHT if model == CLAUDE else None)
+    thought = THOUGHT if case["model"] == CLAUDE else None
+    completion, _ = call_adapter(script, case["model"])
+    check(completion, {"text": "4", "usage": case["usage"], "reasoning_text": thought})
 
 
-@pytest.mark.parametrize(
-    ("original", "counts", "cost"),
-    [
-        ({"output": [], "usage": {"input_tokens": 3, "output_tokens": 9}}, (3, 9), None),
-        ({"output": {}, "usage": {"inputTokens": 3, "outputTokens": 9}}, (3, 9), None),
-        (
-            {"message": {}, "usage": {"tokens": {"input_tokens": 3, "output_tokens": 9}}},
-            (3, 9),
-            None,
-        ),
-        ({"choices": [], "usage": {"cost": 0.5}}, (None, None), 0.5),
-        ({"choices": [], "usage": {"cost": 0.01, "is_byok": True}}, (None, None), None),
-        ({"token_count": 3, "tokens": [9, 4], "choices": [{"usage": {}}]}, (None, None), None),
-        ("no JSON", (None, None), None),
-    ],
-)
-def test_counts_are_read_in_the_form_of_each_provider(
-    original: object, counts: tuple[int | None, ...], cost: float | None
-) -> None:
-    usage, dollars = reported_usage(original if isinstance(original, str) else json.dumps(original))
-    assert ((usage.input, usage.generated), dollars) == (counts, cost)
+@each_case(__file__, "litellm_bodies")
+def test_counts_are_read_in_the_form_of_each_provider(case: Any) -> None:
+    body = case["body"]
+    usage, dollars = reported_usage(body if isinstance(body, str) else json.dumps(body))
+    assert ([usage.input, usage.generated], dollars) == (case["counts"], case["cost"])
+
+
+def test_failures_have_their_kind() -> None:
+    async def limited(received: ReceivedRequest) -> Reply:
+        return servers.error(429, "slow", headers={"Retry-After": "3"})
+
+    async def unauthorised(received: ReceivedRequest) -> Reply:
+        return servers.error(401, f"bad key {KEY}")
+
+    completion, received = call_adapter(limited, CHAT, "low")
+    check(completion, {"kind": "rate_limit", "retry_after": 3.0})
+    assert received.body["reasoning_effort"] == "low"
+    check(call_adapter(unauthorised, CHAT)[0], {"kind": "run"})
 
 
 @pytest.mark.parametrize(

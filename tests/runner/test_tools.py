@@ -13,9 +13,9 @@ from numbench.errors import BadInput
 from numbench.journal import iter_responses, read_run
 from numbench.records import ToolCall
 from numbench.runner.active_run import CostLimitReached
-from tests.models.sdk_types import validate
 from tests.support import servers
 from tests.support.runs import go
+from tests.support.sdk_requests import validate
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 from tests.support.tools import SIGNATURE, answering, calling, expression, results_of, turn_of
 

@@ -1,4 +1,4 @@
-"""The types that the SDKs of the providers have for the bodies of requests."""
+"""Whether a request body is valid by the types of the provider's SDK."""
 
 from __future__ import annotations
 
