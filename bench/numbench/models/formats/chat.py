@@ -40,10 +40,7 @@ class ChatFormat(Format):
     path = "chat/completions"
     content = "choices"
     tool: ClassVar = {"type": "function", "function": declaration("parameters")}
-    stream: ClassVar[JsonObject] = {
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
+    stream: ClassVar[JsonObject] = {**Format.stream, "stream_options": {"include_usage": True}}
     usage_fields = UsageFields(
         ("usage.prompt_tokens",),
         "usage.completion_tokens",

@@ -28,6 +28,7 @@ from numbench.tasks.calculator import declaration
 
 API_VERSION = "v1beta"
 KEY_HEADER = "x-goog-api-key"
+_ROLES = {"user": "user", "assistant": "model"}
 
 
 class GeminiFormat(Format):
@@ -72,10 +73,7 @@ class GeminiFormat(Format):
             config["responseMimeType"] = "application/json"
             config["responseJsonSchema"] = answer_schema(settings.answer_kind)
         contents = [
-            {
-                "role": "model" if message.role == "assistant" else "user",
-                "parts": [{"text": message.content}],
-            }
+            {"role": _ROLES[message.role], "parts": [{"text": message.content}]}
             for message in messages
             if message.role != "system"
         ]
