@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from numbench.errors import BadInput
 from numbench.models.catalogue import (
@@ -16,8 +17,9 @@ from numbench.models.catalogue import (
     unconfirmed_levels,
 )
 from numbench.models.facts import bundled_tables
-from numbench.models.prices import find_price
+from numbench.models.prices import cost, find_price
 from numbench.models.providers import find_provider
+from numbench.records import Usage
 from numbench.runner.estimates import cost_limit_note, highest_costs
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
@@ -120,6 +122,9 @@ def test_a_cost_limit_reserves_the_price_of_a_cache_write() -> None:
         longest = max(len(each.item.prompt) for each in requests)
         least = (longest * price.cache_write + 1000 * price.output) / 1e6
         assert bound >= least
+    usage, dollars = Usage(input=10, generated=1), 6 * price.input + 4 * price.cache_write
+    assert cost(usage, price, 4) == pytest.approx((dollars + price.output) / 1e6)
+    assert cost(usage, replace(price, cache_write=None), 4) is None
 
 
 def test_providers_bound_what_they_bill_or_say_that_they_do_not() -> None:

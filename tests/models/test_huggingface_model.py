@@ -208,12 +208,16 @@ def test_a_template_with_a_reasoning_switch_has_two_levels(folders: dict[str, Pa
 
 
 @local
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [("no_system", "<|user|>{}\n\n1"), ("chat", "<|system|>{}<|end|><|user|>1")],
+)
 def test_a_template_without_system_prompts_gets_it_in_the_question(
-    folders: dict[str, Path],
+    folders: dict[str, Path], kind: str, start: str
 ) -> None:
-    model = opened(f"hf/{folders['no_system']}")
+    model = opened(f"hf/{folders[kind]}")
     tokens, _ = model._encode([SYSTEM, Message("user", "1")], {})
-    assert model._decode(tokens) == f"<|user|>{SYSTEM.content}\n\n1<|end|><|assistant|>"
+    assert model._decode(tokens) == f"{start.format(SYSTEM.content)}<|end|><|assistant|>"
 
 
 @local

@@ -146,7 +146,10 @@ def test_a_model_in_this_process_is_loaded_once(install: Callable[..., None]) ->
             super().__init__(target)
             loaded.append(target.served_name)
 
-    install(ProviderPlugin(name="echo", open_model=Slow, in_process=True))
+    install(ProviderPlugin(name="echo", open_model=Slow, in_process=True, levels=LEVELS))
+    with pytest.raises(BadInput, match="no reasoning level 'odd'"):
+        describe_model("echo/x", "odd")
+    assert loaded == []
     description = describe_model("echo/x", "low")
     opened = open_model("echo/x", "high")
     assert (loaded, opened.description.identity) == (["x"], description.identity)

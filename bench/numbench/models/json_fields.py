@@ -111,8 +111,9 @@ def tokens_at(body: object, path: str = "") -> int | None:
 def dollars_at(body: object, path: str = "") -> float | None:
     """Return the amount of money at a path: finite, 0 or more."""
     value = value_at(body, path)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= sys.float_info.max else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value <= sys.float_info.max else None
 
 
 def join_texts(parts: Iterable[JsonObject], *names: str) -> str:
