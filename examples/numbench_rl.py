@@ -11,9 +11,9 @@ from itertools import count
 import msgspec
 import verifiers.v1 as vf
 from pydantic import Field
+from training_questions import Question, RewardName, sample, training_question
 
 from numbench.records import Item
-from numbench.rl import Question, RewardName, sample, training_question
 from numbench.runner.few_shot import example_messages
 
 
@@ -43,7 +43,7 @@ class NumbenchTask(vf.Task[NumbenchData]):
 
 
 class NumbenchConfig(vf.TasksetConfig):
-    """Which questions are drawn: as in `numbench.rl.sample`.
+    """Which questions are drawn: as in `training_questions.sample`.
 
     highest: if set, the difficulties `difficulty` … `highest` take turns, `per_level` questions
     each; the last one stays.

@@ -24,11 +24,11 @@ from itertools import islice
 import numpy as np
 import torch
 from torch import Tensor
+from training_questions import Question, sample
 
 from bittoken import BitToken, Samples, answer_json, encode_questions, generate, load_checkpoint
 from bittoken.checkpoint import Checkpoint
 from numbench.records import Completion, Item
-from numbench.rl import Question, sample
 from numbench.scoring import is_correct
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import difference_intervals, wilson

@@ -129,7 +129,9 @@ def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
         (lambda: nb.compare("a", "b", margin="x"), "margin 'x'"),  # type: ignore[arg-type]
         (lambda: nb.generate(size="many"), "size 'many'"),  # type: ignore[arg-type]
         (lambda: nb.generate(split="dev"), "give test or val or train"),  # type: ignore[arg-type]
-        (lambda: nb.report([]), "there is no run to report"),
+        (lambda: nb.report([]), "name at least one run folder"),
+        (lambda: nb.merge([], out="x"), "name at least one run folder"),
+        (lambda: nb.verify([]), "name at least one run folder"),
         (lambda: nb.run("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.plan("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.plan("openai/x", base_url=""), "--base-url is empty"),
@@ -166,3 +168,29 @@ def test_every_function_takes_plain_arguments(
     assert (result.out / "report.html").is_file() and messages
     with pytest.raises(nb.BadInput, match="addition"):
         nb.generate("other", tasks=["Add"])
+    halves = [
+        nb.run(MODELS[0], dataset=dataset.path, shard=f"{n}/2", out=tmp_path / f"half{n}").path
+        for n in (1, 2)
+    ]
+    merged = nb.merge(halves, out=tmp_path / "merged")
+    assert (merged.requests, merged.missing) == (12, 0)
+    frame = nb.compare(merged.path, runs[1]).to_frame()
+    assert frame["task"].tolist() == ["all", "sorting", "addition"]
+    assert frame["items"].tolist()[1:] == [6, 6] and frame["decides"].tolist() == [
+        True,
+        False,
+        False,
+    ]
+    (checked,) = nb.verify(merged.path, complete=True)
+    assert checked.is_valid and checked.path == merged.path
+    (baseline,) = nb.export(runs[0], to="baseline", out=tmp_path / "baseline.json").files
+    assert not nb.compare(baseline, runs[0]).failures
+    site = nb.write_leaderboard(runs, out=tmp_path / "site", published=False)
+    assert site.runs == 2 and (site.out / "index.html").is_file()
+    for call in (
+        lambda: nb.verify(runs, complete=True, repair=True),
+        lambda: nb.export(runs, to="baseline", out=tmp_path / "both.json"),
+        lambda: nb.import_logs(tmp_path / "half1", out=tmp_path / "imported"),
+    ):
+        with pytest.raises(nb.BadInput):
+            call()

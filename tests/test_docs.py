@@ -14,7 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import numbench
-from numbench.cli import app
+from numbench.cli import SWITCHES, app
 from numbench.published import published_means
 from numbench.reporting import figures
 
@@ -64,7 +64,7 @@ def test_what_a_page_refers_to_exists(page: Path) -> None:
         assert command in commands, command
         options = {name for p in commands[command].params for name in (*p.opts, *p.secondary_opts)}
         for option in re.findall(r"(?<!\S)--[a-z-]+", arguments):
-            assert option in options | {"--debug", "--help"}, f"{command} {option}"
+            assert option in options | {*SWITCHES, "--help"}, f"{command} {option}"
 
 
 class Example(NamedTuple):
@@ -135,3 +135,14 @@ def test_the_site_has_a_report_and_a_leaderboard_of_the_published_models(
         assert all(model in page for model in published), name
         assert str(tmp_path) not in page
         assert f'href="{name}"' in import_module("example").LINKS
+
+
+def test_the_ranges_of_the_gate_are_those_of_its_simulation() -> None:
+    rows = re.findall(r"^\| .*%.*\|$", (ROOT / "benchmarks/gate.md").read_text("utf-8"), re.M)
+    shares = [re.findall(r"([0-9.]+)%", row)[1:] for row in rows]
+    columns = [sorted(map(float, column)) for column in zip(*shares, strict=True)]
+    ranges = [f"{column[0]} to {column[-1]}%" for column in columns]
+    page = (ROOT / "docs/statistics.md").read_text("utf-8")
+    table = page[page.index("| equal runs that fail (*All*)") :].partition("\n\n")[0]
+    shown = re.findall(r"[0-9.]+ to [0-9.]+%", table)
+    assert sorted(shown) == sorted(ranges) and len(shown) == 6

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import numbench as nb
 from tests.horizon.scripted_model import reply
 from tests.support import servers
 from tests.support.command_line import CommandLine
@@ -73,22 +72,3 @@ def test_other_commands_refuse_a_measurement(numbench: CommandLine, server: serv
     assert "holds a horizon measurement" in refused
     numbench("report", "a", "--out", "page")
     assert (numbench.folder / "page" / "report.html").is_file()
-
-
-def test_the_python_api_measures_and_reads_horizons(
-    server: servers.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    report = nb.measure_horizons(
-        "openai/some",
-        tasks=["copy"],
-        precision=0.4,
-        max_size=40,
-        base_url=server.url,
-        out=tmp_path / "run",
-        on_progress=lambda progress: None,
-    )
-    horizon = nb.load_horizons(report.path)["copy"]
-    assert horizon.items == report.answered and 4 < horizon.h50.value < 18
-    with pytest.raises(nb.BadInput, match="no run here"):
-        nb.load_horizons(tmp_path)

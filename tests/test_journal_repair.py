@@ -42,7 +42,8 @@ def test_after_a_repair_only_the_lost_items_are_requested(dataset: Path, tmp_pat
         assert path.read_bytes() == damaged
         done = numbench("verify", "run", "--repair", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "line 3: lost: " in done.stdout and "line 6 (question " in done.stdout
+        assert "run: repaired" in done.stdout and "the line is lost" in done.stdout
+        assert "line 3" in done.stdout and "line 6 (question " in done.stdout
         assert (out / "responses.jsonl.damaged").read_bytes() == damaged
         incomplete = numbench("verify", "run", cwd=tmp_path)
         assert incomplete.returncode == 1 and "samples have no answer" in incomplete.stdout

@@ -9,14 +9,21 @@ from typing import Any
 
 import pytest
 
-from numbench.cli import WITH_JSON, main
+from docs._build.reference import RESULTS
+from numbench.cli import main
+from numbench.dataset.generate import generate
+from numbench.dataset.settings import DatasetSettings
+from numbench.tasks import TASKS
+from tests.tasks.gcd_task import GCD
 
 BASELINE = "--model baseline/float32"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("json")
+    folder = tmp_path_factory.mktemp("json")
+    generate(DatasetSettings("mine", ("mean",), size=2), folder / "datasets" / "mine")
+    return folder
 
 
 CASES: list[tuple[str, int, dict[tuple[str | int, ...], Any]]] = [
@@ -40,6 +47,10 @@ CASES: list[tuple[str, int, dict[tuple[str | int, ...], Any]]] = [
         {("measure",): "scores", ("old", "model"): "baseline/float32"},
     ),
     ("models gpt-5", 0, {(0, "name"): "gpt-5", (0, "levels", 0): "minimal"}),
+    ("datasets", 0, {(0, "dataset"): "v1", (0, "questions"): 4500, (-1, "dataset"): "mine"}),
+    ("tasks", 0, {(0, "task"): "minmax", (-1, "task"): "gcd", (-1, "group"): "plugin"}),
+    ("audit v1", 0, {("checked", "addition"): 500, ("wrong",): {}}),
+    ("prompts", 0, {(0, "prompts"): "paper"}),
     (
         f"horizon {BASELINE} --tasks copy --max-items 12 --max-size 32 --out sizes", 0,
         {("path",): "sizes", ("horizons", "copy", "unit"): "digits"},
@@ -65,6 +76,7 @@ def test_stdout_is_the_result(
     known: dict[tuple[str | int, ...], Any],
 ) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setitem(TASKS, "gcd", GCD)
     monkeypatch.setattr(sys, "argv", ["numbench", *command.split(), "--json"])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -84,4 +96,4 @@ def test_stdout_is_the_result(
 
 
 def test_every_command_with_the_option_is_among_the_cases() -> None:
-    assert {command.split()[0] for command, _, _ in CASES} == set(WITH_JSON)
+    assert {command.split()[0] for command, _, _ in CASES} == RESULTS.keys()

@@ -18,16 +18,22 @@ if TYPE_CHECKING:
         arun as arun,
         audit as audit,
         compare as compare,
+        export as export,
         generate as generate,
+        import_logs as import_logs,
         load_dataset as load_dataset,
         load_horizons as load_horizons,
         load_scores as load_scores,
         measure_horizons as measure_horizons,
+        merge as merge,
         plan as plan,
         report as report,
         run as run,
+        run_memory_test as run_memory_test,
         score as score,
         show as show,
+        verify as verify,
+        write_leaderboard as write_leaderboard,
     )
     from numbench.dataset.store import Dataset as Dataset
     from numbench.errors import BadInput as BadInput, NumbenchError as NumbenchError
@@ -59,8 +65,9 @@ if TYPE_CHECKING:
     )
 
 _NAMES = {
-    "numbench.api": "arun audit compare generate load_dataset load_horizons load_scores"
-    " measure_horizons plan report run score show",
+    "numbench.api": "arun audit compare export generate import_logs load_dataset load_horizons"
+    " load_scores measure_horizons merge plan report run run_memory_test score show verify"
+    " write_leaderboard",
     "numbench.dataset.store": "Dataset",
     "numbench.errors": "BadInput NumbenchError",
     "numbench.horizon.estimate": "TaskHorizon",

@@ -16,7 +16,7 @@ from numbench.arguments import checked
 from numbench.errors import BadInput, NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.options import field_docs, options_of
-from numbench.runner.spec import HorizonSpec, RunSpec, listed_values
+from numbench.runner.spec import HorizonSpec, MemoryTestSpec, RunSpec, listed_values
 from numbench.runner.spec import parse_tasks as task_names
 
 if TYPE_CHECKING:
@@ -25,13 +25,18 @@ if TYPE_CHECKING:
     from numbench.dataset.audit import AuditResult
     from numbench.dataset.generate import FileProgress
     from numbench.dataset.store import Dataset
+    from numbench.ecosystem import Exported
     from numbench.horizon.estimate import TaskHorizon
     from numbench.item_view import ShownTask
+    from numbench.journal_merge import MergedRun
+    from numbench.leaderboard import Leaderboard
+    from numbench.memory_test.outcome import Outcome
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
     from numbench.runner.planning import Plan
     from numbench.runner.progress import RunReport
     from numbench.scoring import ScoredRun
+    from numbench.verification import Verification
 
 PathLike = str | Path
 
@@ -201,6 +206,23 @@ def load_horizons(run: PathLike) -> "dict[str, TaskHorizon]":
     return read_horizons(Path(run))
 
 
+@_takes(MemoryTestSpec)
+def run_memory_test(spec: MemoryTestSpec) -> "Outcome":
+    """Test with fresh questions whether a model knows a dataset; `Outcome.verdict` says it.
+
+    The fresh questions are as difficult as those of the dataset. The same call resumes the test.
+    Errors are those of `run`.
+    """
+    from numbench.memory_test.outcome import read_outcome
+    from numbench.memory_test.runs import plan_memory_test, run_both
+    from numbench.scoring import is_correct
+
+    planned = plan_memory_test(spec)
+    for each in run_both(planned, is_correct):
+        _answered(each)
+    return read_outcome(planned.folder)
+
+
 @checked
 def report(
     runs: PathLike | Iterable[PathLike] | None = None,
@@ -229,10 +251,9 @@ def report(
     """
     from numbench.reporting.build import report as write_report
 
-    if runs is not None and not _paths(runs):
-        raise BadInput("there is no run to report: name at least one run folder")
+    folders = None if runs is None else _some_paths(runs)
     figures = listed_values(formats) if isinstance(formats, str) else tuple(formats)
-    return write_report(_paths(runs), protocol, references, Path(out), figures, on_progress)
+    return write_report(folders, protocol, references, Path(out), figures, on_progress)
 
 
 @checked
@@ -309,17 +330,16 @@ def show(
     *,
     wrong: bool = False,
     tasks: Annotated[Sequence[str] | str | None, "A,B|all"] = "all",
-    kinds: Sequence[str] | str | None = None,
+    kinds: Annotated[Sequence[str] | str | None, "A,B"] = None,
     difficulty: Annotated[tuple[int, int] | None, "MIN MAX"] = None,
-    items: Sequence[str] | str | None = None,
+    items: Annotated[Sequence[str] | str | None, "A,B"] = None,
     limit: Annotated[int | None, "N"] = None,
     protocol: ProtocolName = "exact",
     on_selected: Callable[[dict[str, "ShownTask"]], object] = lambda _: None,
 ) -> None:
     """Print items of a run: question, exact answer, response, and the first wrong digit.
 
-    `kinds` are the error kinds of docs/scoring.md, and `items` are item ids or beginnings of them;
-    lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
+    Lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
     unknown task or kind.
 
     run: Run folder.
@@ -328,7 +348,11 @@ def show(
 
     tasks: Tasks, separated by commas.
 
+    kinds: Only these kinds of errors (see docs/scoring.md).
+
     difficulty: Only questions with a difficulty δ in this range.
+
+    items: Only questions whose ids start with one of these.
 
     limit: At most N questions per task. [default: all]
 
@@ -364,6 +388,124 @@ def audit(source: PathLike) -> "AuditResult":
     return audit_labels(source)
 
 
+@checked
+def merge(
+    runs: PathLike | Iterable[PathLike],
+    *,
+    out: Annotated[PathLike, "FOLDER"],
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> "MergedRun":
+    """Merge the shards of a run, or other runs on different questions, into one run.
+
+    Raises BadInput if the runs differ in something that shapes an answer, or share questions.
+
+    runs: Run folders.
+
+    out: Run folder to write.
+    """
+    from numbench.journal_merge import merge_runs
+
+    return merge_runs(_some_paths(runs), Path(out), on_progress)
+
+
+@checked
+def verify(
+    runs: PathLike | Iterable[PathLike],
+    *,
+    repair: bool = False,
+    complete: bool = False,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> "list[Verification]":
+    """Check that runs are complete, intact and plausible; `Verification.is_valid` says it.
+
+    With `repair`, only damaged lines are repaired, and nothing else is checked. Raises BadInput if
+    there is no run.
+
+    runs: Run folders, or folders of runs.
+
+    repair: Keep every readable line, and back up the original.
+
+    complete: Fail for runs that do not answer 99% of each task of their dataset.
+    """
+    from numbench.verification import verify as verify_runs
+
+    return verify_runs(_some_paths(runs), repair, complete, on_progress)
+
+
+@checked
+def export(
+    source: PathLike | Iterable[PathLike] | None = None,
+    *,
+    to: Literal["inspect", "lm-eval", "huggingface", "baseline"],
+    out: Annotated[PathLike, "FOLDER|FILE"],
+) -> "Exported":
+    """Write runs or a dataset in the format of another tool; return the files.
+
+    Raises BadInput if `source` is not what the format is about.
+
+    source: Run folders (inspect, baseline), or a dataset. [default: dataset v1]
+
+    to: inspect: runs as Inspect logs. lm-eval: a dataset as lm-evaluation-harness tasks.
+    huggingface: a dataset as Hugging Face dataset. baseline: the scores of a run as a file for
+    numbench compare.
+
+    out: Folder to write; of a baseline, the file.
+    """
+    from numbench.ecosystem import export as export_to
+
+    names = [str(path) for path in _paths(source) or []]
+    return export_to(names, to, Path(out))
+
+
+@checked
+def import_logs(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    dataset: Annotated[PathLike | None, "NAME|FOLDER"] = None,
+    out: Annotated[PathLike, "FOLDER"] = "results/imported",
+) -> "list[Path]":
+    """Convert logs of Inspect to runs, and return the run folders.
+
+    Raises BadInput before anything is written if a log cannot be imported.
+
+    paths: Logs, or folders of logs.
+
+    dataset: The questions of the logs. [default: the dataset that a log names]
+
+    out: Folder to write.
+    """
+    from numbench.ecosystem.inspect_import import import_logs as import_from
+
+    return import_from(_some_paths(paths), Path(out), None if dataset is None else str(dataset))
+
+
+@checked
+def write_leaderboard(
+    runs: PathLike | Iterable[PathLike],
+    *,
+    published: bool = True,
+    out: Annotated[PathLike, "FOLDER"] = "leaderboard",
+    repository: Annotated[str | None, "URL"] = None,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> "Leaderboard":
+    """Score runs and write a leaderboard, a static web site.
+
+    Raises BadInput if a run cannot be read, or if `out` has files of something else.
+
+    runs: Run folders, or folders of runs.
+
+    published: Also show the paper's published scores, if all runs are on its questions or v1.
+    [default: yes]
+
+    out: Folder to write: new, or an earlier site.
+
+    repository: Where runs are submitted; linked.
+    """
+    from numbench.leaderboard import write_leaderboard as write_site
+
+    return write_site(_some_paths(runs), Path(out), published, on_progress, repository)
+
+
 def _run(spec: RunSpec) -> "RunReport":
     from numbench.runner.execution import run as run_model
     from numbench.scoring import is_correct
@@ -382,3 +524,10 @@ def _paths(runs: PathLike | Iterable[PathLike] | None) -> list[Path] | None:
     if runs is None:
         return None
     return [Path(runs)] if isinstance(runs, str | Path) else [Path(run) for run in runs]
+
+
+def _some_paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    """Return the paths. Raises BadInput if there is none."""
+    if not (known := _paths(paths)):
+        raise BadInput("no folder is given: name at least one run folder")
+    return known

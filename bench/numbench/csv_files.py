@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from numbench.errors import BadInput
 
@@ -57,27 +56,18 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, di
     csv.field_size_limit(_FIELD_SIZE_LIMIT)
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
-            yield from _rows(path, file, required)
+            reader = csv.reader(file)
+            header: list[str] = next(reader, [])
+            if missing := [column for column in required if column not in header]:
+                raise BadInput(f"{path}, line 1: column {', '.join(missing)} is missing")
+            for cells in filter(None, reader):
+                if len(cells) != len(header):
+                    count = f"{len(cells)} fields, but the header has {len(header)}"
+                    raise BadInput(f"{path}, line {reader.line_num}: {count}")
+                yield reader.line_num, dict(zip(header, cells, strict=True))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 text ({error.reason})") from error
-
-
-def _rows(
-    path: Path, file: TextIO, required: Sequence[str]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.reader(file)
-    try:
-        header: list[str] = next(reader, [])
-        if missing := [column for column in required if column not in header]:
-            raise BadInput(f"{path}, line 1: column {', '.join(missing)} is missing")
-        for cells in filter(None, reader):
-            if len(cells) != len(header):
-                raise BadInput(
-                    f"{path}, line {reader.line_num}: {len(cells)} fields, "
-                    f"but the header has {len(header)}"
-                )
-            yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise BadInput(f"{path}, line {reader.line_num}: {error}") from error

@@ -1,4 +1,4 @@
-"""Transformations of items: the same question with other notation, order, signs or magnitudes.
+"""Transformations of items: the same question with other notation, order or signs.
 
 A transformation maps an item to one with the same id, and its answer to the answer of the new item.
 Runs on both are compared pair by pair. A variant is how the items of a run are asked: in the words
@@ -7,7 +7,6 @@ of a prompt set, after a transformation.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from numbench import jsonl
-from numbench.decimal_numbers import DecimalNumber, format_decimal, parse_decimal
+from numbench.decimal_numbers import parse_decimal
 from numbench.errors import BadInput
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.tasks import PAPER_TASKS, TASKS
@@ -32,24 +31,14 @@ from numbench.tasks.prompts import (
 NO_TRANSFORM = "none"
 """The name of the items as they are."""
 
-MAX_POWER = 12
-"""The largest power of ten in a name such as `scale3`."""
+_UNORDERED = frozenset({"minmax", "sorting", "addition", "multiplication", "mean", "std"})
+"""Tasks whose operands have one role, or of which reversal only changes the sign of the answer."""
 
-_SCALE = re.compile(r"scale(-?[1-9][0-9]?)")
-
-_DEGREES = {"multiplication": 2, "interval": 0, "division": 0} | dict.fromkeys(
-    ("minmax", "sorting", "addition", "mean", "std"), 1
-)
-"""Task → the power of the common factor of all operands that its answer is multiplied by."""
-
-_ORDERED = frozenset({"interval", "division"})
-"""Tasks whose operands have different roles."""
+_ODD = frozenset({"minmax", "sorting", "addition", "mean"})
+"""Tasks whose answer changes its sign with those of all operands."""
 
 _OPPOSITES = ("minimum", "maximum"), ("ascending", "descending")
 _OPPOSITE = dict(_OPPOSITES) | {second: first for first, second in _OPPOSITES}
-
-_MAX_PLAIN_EXPONENT = 1000
-"""Answers of models may have exponents of up to 999,999; plain notation would fill the memory."""
 
 Operands = Sequence[str]
 
@@ -79,9 +68,7 @@ def _answer_after_swap(task: str, operator: str, answer: Answer) -> Answer:
 
 
 def _answer_after_negation(task: str, _operator: str, answer: Answer) -> Answer:
-    """Return the answer with all signs changed; a deviation has none, and products are even."""
-    is_odd = _DEGREES[task] == 1 and task != "std"
-    return _change_numbers(answer, _negate) if is_odd else answer
+    return _change_numbers(answer, _negate) if task in _ODD else answer
 
 
 def _negate(number: str) -> str:
@@ -89,15 +76,6 @@ def _negate(number: str) -> str:
     if number.startswith("-"):
         return number.removeprefix("-")
     return f"-{number}" if parse_decimal(number).significand else number
-
-
-def _scale(number: str, power: int) -> str:
-    """Return number · 10^power in plain notation, or as `5e900` if that would be long."""
-    significand, exponent = parse_decimal(number)
-    scaled = DecimalNumber(significand, exponent + power)
-    if abs(scaled.exponent) > _MAX_PLAIN_EXPONENT:
-        return f"{significand}e{scaled.exponent}"
-    return format_decimal(scaled)
 
 
 def _change_numbers(answer: Answer, change: Callable[[str], str]) -> Answer:
@@ -132,13 +110,13 @@ TRANSFORMS: dict[str, Transform] = {
             notation=lambda number: number.replace(".", ","), separator="; ",
         ),
         Transform(
-            "swap", "operands in reverse order", tasks=frozenset(_DEGREES) - _ORDERED,
+            "swap", "operands in reverse order", tasks=_UNORDERED,
             rewrite=lambda operator, operands: (operator, operands[::-1]),
             map_answer=_answer_after_swap,
         ),
         Transform(
             "negate", "all operands with the opposite sign",
-            tasks=frozenset(_DEGREES) - {"interval"},
+            tasks=_UNORDERED | {"division"},
             rewrite=lambda operator, operands: (
                 _OPPOSITE.get(operator, operator), tuple(map(_negate, operands)),
             ),
@@ -146,31 +124,18 @@ TRANSFORMS: dict[str, Transform] = {
         ),
     )
 }  # fmt: skip
-"""The transformations without a parameter, by name. `scaleK` multiplies all operands by 10^K."""
+"""The transformations by name."""
 
 
 _AS_IT_IS = Transform(NO_TRANSFORM, "")
 
 
 def find_transform(name: str) -> Transform:
-    """Return the transformation `name`, which may be `scaleK`. Raises BadInput if there is none."""
-    if name in TRANSFORMS:
-        return TRANSFORMS[name]
-    match = _SCALE.fullmatch(name)
-    if match is None or abs(power := int(match[1])) > MAX_POWER:
-        raise BadInput(
-            f"unknown transformation {name!r}; use {NO_TRANSFORM}, {', '.join(TRANSFORMS)} or "
-            f"scaleK with K from -{MAX_POWER} to {MAX_POWER}, such as scale3"
-        )
-    return Transform(
-        name=name,
-        description=f"all operands times 10^{power}",
-        tasks=frozenset(_DEGREES),
-        rewrite=lambda operator, operands: (operator, tuple(_scale(n, power) for n in operands)),
-        map_answer=lambda task, _operator, answer: _change_numbers(
-            answer, lambda number: _scale(number, power * _DEGREES[task])
-        ),
-    )
+    """Return the transformation `name`. Raises BadInput if there is none."""
+    if name not in TRANSFORMS:
+        choices = ", ".join((NO_TRANSFORM, *TRANSFORMS))
+        raise BadInput(f"unknown transformation {name!r}; use {choices}")
+    return TRANSFORMS[name]
 
 
 STORED_PROMPTS = "prompts"
@@ -255,11 +220,7 @@ def variant_of_run(folder: Path, info: RunInfo) -> Variant:
         prompts = load_prompt_set(info.prompt.name)
     else:
         prompts = None
-    is_known = prompts is not None and prompts.sha256 == info.prompt.sha256
-    if info.source == "imported" and not is_known:
-        # A log has the answers; the wording of its questions is needed only to show them.
-        prompts, is_known = load_prompt_set(), True
-    if prompts is None or not is_known:
+    if prompts is None or prompts.sha256 != info.prompt.sha256:
         raise BadInput(
             f"{own}: the prompts ({info.prompt.label}) are missing, or have changed since the run; "
             "restore them to score it"

@@ -20,7 +20,7 @@ from numbench.errors import BadInput
 from numbench.forensics.findings import find
 from numbench.journal import find_runs, iter_responses, read_info
 from numbench.journal_repair import verify_run
-from numbench.memory_test.outcome import find_outcomes
+from numbench.memory_test.outcome import holds_memory_test, read_outcome
 from numbench.records import Response, RunInfo, request_id
 from numbench.runner.run_state import answer_defect
 from numbench.scoring import ScoredItem, ScoredRun, score_run
@@ -62,64 +62,45 @@ class Verification(NamedTuple):
 
 def verify(
     runs: Sequence[Path],
-    on_progress: Callable[[str], None] = lambda message: None,
+    repair: bool = False,
     require_complete: bool = False,
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> list[Verification]:
-    """Check run folders, and return the findings about each of them. Writes nothing.
+    """Check run folders, and return the findings about each of them.
 
-    runs: folders that are runs or contain some. require_complete: whether a run is invalid
-    unless it answers every item of its dataset. Raises BadInput if there is no run.
+    runs: folders that are runs or contain some. repair: whether to repair damaged lines instead;
+    otherwise nothing is written. require_complete: whether a run is invalid unless it answers every
+    item of its dataset. Raises BadInput if there is no run.
     """
+    if repair and require_complete:
+        raise BadInput("--complete cannot be used with --repair")
     folders = list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
     findings: dict[Path, list[Finding]] = {}
-    scored_runs = []
     checks = _CHECKS | {"complete": partial(_completeness, is_required=require_complete)}
     for number, folder in enumerate(folders, 1):
         on_progress(f"verifying run {number} of {len(folders)}: {folder}")
-        findings[folder] = [Finding(severity, "journal", text) for severity, text in _files(folder)]
-        if findings[folder][0].severity == "error":
+        found = [Finding(each[0], "journal", each[1]) for each in _files(folder, repair)]
+        findings[folder] = found
+        if repair or found[0].severity == "error":
             continue
         try:
             scored = score_run(folder, dataset=_trusted_dataset(read_info(folder)))
             for check, results in checks.items():
                 if scored.info.horizon is None or check not in _OF_DATASETS:
-                    findings[folder] += [
-                        Finding(each[0], check, each[1]) for each in results(scored)
-                    ]
-            scored_runs.append(scored)
+                    found += [Finding(each[0], check, each[1]) for each in results(scored)]
         except BadInput as fault:
-            findings[folder].append(Finding("error", "content", str(fault)))
-    for parent in dict.fromkeys(run.path.parent for run in scored_runs):
-        finding = _memory_test([run for run in scored_runs if run.path.parent == parent])
-        for folder in folders:
-            if finding and folder.parent == parent:
-                findings[folder].append(finding)
-    return [Verification(folder, tuple(findings[folder])) for folder in folders]
+            found.append(Finding("error", "content", str(fault)))
+    return [Verification(folder, tuple(found)) for folder, found in findings.items()]
 
 
-def _memory_test(runs: Sequence[ScoredRun]) -> Finding | None:
-    """Return the verdict of the memory test whose runs these are, None if there is none."""
-    try:
-        for outcome in find_outcomes(runs):
-            severity: Severity = "ok" if outcome.verdict == "equivalent" else "warning"
-            verdict = outcome.verdict
-            text = f"verdict: {verdict}" if verdict else f"no verdict: {outcome.reason}"
-            return Finding(severity, "memory test", text)
-    except BadInput as fault:
-        return Finding("error", "memory test", str(fault))
-    return None
-
-
-def _files(folder: Path) -> Results:
-    state = verify_run(folder)
+def _files(folder: Path, repair: bool) -> Results:
+    state = verify_run(folder, repair)
     for damage in state.damage:
-        item = f" (item {damage.item_id})" if damage.item_id else ""
-        yield (
-            "error",
-            f"{damage.path}, line {damage.line}{item}: {damage.reason}; "
-            "`numbench verify --repair` keeps the readable lines",
-        )
-    if not state.damage:
+        item = f" (question {damage.item_id})" if damage.item_id else ""
+        way = "the line is lost" if repair else "`numbench verify --repair` keeps the others"
+        text = f"{damage.path}, line {damage.line}{item}: {damage.reason}; {way}"
+        yield "warning" if repair else "error", text
+    if repair or not state.damage:
         yield "ok", f"{state.responses:,} responses, every line is readable"
 
 
@@ -307,6 +288,14 @@ def _computations(scored: ScoredRun) -> Results:
         yield "ok", known.sentence
 
 
+def _memory_test(scored: ScoredRun) -> Results:
+    """Yield the verdict of the memory test that a run belongs to."""
+    if holds_memory_test(folder := scored.path.parent):
+        tested = read_outcome(folder)
+        verdict = f"verdict: {tested.verdict}" if tested.verdict else f"no verdict: {tested.reason}"
+        yield "ok" if tested.verdict == "equivalent" else "warning", verdict
+
+
 _CHECKS: dict[str, Callable[[ScoredRun], Results]] = {
     "dataset": _dataset,
     "labels": _labels,
@@ -316,6 +305,7 @@ _CHECKS: dict[str, Callable[[ScoredRun], Results]] = {
     "usage": _usage,
     "tools": _tools,
     "float64": _computations,
+    "memory test": _memory_test,
 }
 _OF_DATASETS = {"dataset", "labels", "complete", "float64"}
 """The checks of runs on a dataset; a horizon measurement has none."""

@@ -15,8 +15,9 @@ import numbench
 from numbench import records
 from numbench.cli import app
 from numbench.cli.json_output import field_names
-from numbench.cli.models import ListedModel
+from numbench.cli.listings import ListedDataset, ListedModel, ListedPrompts, ListedTask
 from numbench.cli.run import PlannedRun
+from numbench.dataset.audit import AuditResult, LabelError
 from numbench.horizon.estimate import TaskHorizon
 from numbench.item_view import ShownTask
 from numbench.memory_test.outcome import Outcome, PairedTask
@@ -89,15 +90,19 @@ RESULTS = {
     "run": "a list of `RunReport`; with `--dry-run`, of `PlannedRun`",
     "compare": "`Regression`",
     "models": "a list of `ListedModel`",
+    "audit": "`AuditResult`; its labels are `LabelError`",
+    "datasets": "a list of `ListedDataset`",
+    "tasks": "a list of `ListedTask`",
+    "prompts": "a list of `ListedPrompts`",
     "show": "task → `ShownTask`; its answers are `ScoredItem`, with the records below",
     "verify": "a list of `Verification`",
     "horizon": "`HorizonRun`; with `--dry-run`, as of `run`",
     "memory-test": "`Outcome`; with `--dry-run`, as of `run`",
 }
 RESULT_TYPES = (
-    RunReport, PlannedRun, TaskPlan, Regression, ComparedRun, ComparedTask, ListedModel, ShownTask,
-    ScoredItem, Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference,
-    Registration,
+    RunReport, PlannedRun, TaskPlan, Regression, ComparedRun, ComparedTask, ListedModel,
+    AuditResult, LabelError, ListedDataset, ListedTask, ListedPrompts, ShownTask, ScoredItem,
+    Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference, Registration,
 )  # fmt: skip
 
 

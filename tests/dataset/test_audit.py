@@ -95,8 +95,7 @@ def test_the_exit_code_tells_whether_all_labels_are_right(tmp_path: Path) -> Non
     (tmp_path / "one.csv").write_text(HEADER + right + wrong)
     (tmp_path / "empty.csv").write_text(HEADER)
     assert "Add" in numbench("audit", "right.csv")
-    output = numbench("audit", "one.csv", "--out", "wrong.csv", code=1)
+    output = numbench("audit", "one.csv", code=1)
     assert output.splitlines()[-1] == "numbench: 1 of 2 labels is wrong"
-    assert (tmp_path / "wrong.csv").read_text().count("\n") == 2
     assert "empty.csv: no labels" in numbench("audit", "empty.csv", code=2)
     assert "The exit code is 1 if a label is wrong" in " ".join(numbench("audit", "--help").split())

@@ -23,9 +23,9 @@ from rich.console import Console
 from numbench import jsonl
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
-from numbench.memory_test.outcome import Outcome, find_outcomes
+from numbench.memory_test.outcome import read_outcome as outcome
 from numbench.memory_test.registration import Registration, read_registration
-from numbench.memory_test.runs import plan_memory_test, run_memory_test
+from numbench.memory_test.runs import plan_memory_test, run_both
 from numbench.records import ProtocolName
 from numbench.reporting.build import ReportResult, build_tables
 from numbench.reporting.data import ReportData
@@ -35,7 +35,7 @@ from numbench.reporting.tables.memory import memory_sentence
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.runner.active_run import CostLimitReached
-from numbench.runner.spec import RunSpec
+from numbench.runner.spec import MemoryTestSpec
 from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -91,22 +91,13 @@ def responder(
     return script
 
 
-def spec(server: Server, out: Path, **changes: Any) -> RunSpec:
+def certify(server: Server, out: Path, **changes: Any) -> Registration:
     given: dict[str, Any] = {"model": "openai/some", "tasks": TASKS_ASKED, "limit": LIMIT}
-    given |= {"dataset": "v1", "base_url": server.url, "out": out}
-    return RunSpec(**(given | changes))
-
-
-def certify(
-    server: Server, out: Path, margin: float = 3.0, retry: frozenset[str] = frozenset(), **more: Any
-) -> Registration:
-    planned = plan_memory_test(spec(server, out, retry=retry, **more), margin)
-    return run_memory_test(planned, policy=QUICK)
-
-
-def outcome(folder: Path) -> Outcome:
-    (found,) = find_outcomes([score_run(folder / "fresh"), score_run(folder / "frozen")])
-    return found
+    given |= {"base_url": server.url, "out": out}
+    run_both(plan_memory_test(MemoryTestSpec(**(given | changes))), policy=QUICK)
+    registration = read_registration(out)
+    assert registration is not None
+    return registration
 
 
 def test_the_rule_and_the_hash_are_on_disk_before_the_first_question(tmp_path: Path) -> None:
@@ -136,13 +127,9 @@ def test_the_rule_and_the_hash_are_on_disk_before_the_first_question(tmp_path: P
 
 
 CALL = (
-    "import sys; from pathlib import Path\n"
-    "from numbench.memory_test.runs import plan_memory_test, run_memory_test\n"
-    "from numbench.runner.spec import RunSpec\n"
-    "url, out = sys.argv[1:]\n"
-    "spec = RunSpec('openai/some', tasks=('addition', 'multiplication'), limit=40, base_url=url,\n"
-    "               dataset='v1', out=Path(out), concurrency=2)\n"
-    "run_memory_test(plan_memory_test(spec, 3.0))\n"
+    "import sys, numbench; url, out = sys.argv[1:]\n"
+    "numbench.run_memory_test('openai/some', tasks='addition,multiplication', limit=40,\n"
+    "                         base_url=url, out=out, concurrency=2)\n"
 )
 
 
@@ -236,7 +223,6 @@ def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_p
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"shard": "1/2"}, "--shard"),
         ({"margin": 0.0}, "--margin 0"),
         ({"limit": 0}, "--limit 0"),
     ],

@@ -16,9 +16,7 @@ import numbench as nb
 from numbench import tasks
 from numbench.dataset.store import write_dataset
 from numbench.journal import read_run, write_run
-from numbench.memory_test.runs import plan_memory_test, run_memory_test
 from numbench.records import Item, Response, RunInfo, Usage
-from numbench.runner.spec import RunSpec
 from numbench.tasks.prompts import load_prompt_set
 
 TASKS = ("minmax", "interval", "addition", "multiplication", "std")
@@ -139,8 +137,7 @@ def _test_memory(out: Path) -> None:
             lambda size: hashlib.sha256(str(next(seeds)).encode()).hexdigest()[: 2 * size],
         )
         names = ("addition", "multiplication")
-        spec = RunSpec("baseline/bfloat16", dataset="v1", tasks=names, limit=20, out=out)
-        run_memory_test(plan_memory_test(spec, 5.0))
+        nb.run_memory_test("baseline/bfloat16", tasks=names, limit=20, margin=5.0, out=out)
 
 
 def add_task(patch: pytest.MonkeyPatch, name: str = "largest") -> None:

@@ -97,7 +97,7 @@ def answers_of(items: list[Item]) -> dict[str, str]:
     return {item.prompt: _answer_json(item) for item in items}
 
 
-@pytest.mark.parametrize("transform", ["grouping", "scientific", "swap", "negate", "scale3"])
+@pytest.mark.parametrize("transform", ["grouping", "scientific", "swap", "negate"])
 def test_transformed_items_are_asked_and_scored_with_their_own_answers(
     dataset: Path, transform: str
 ) -> None:
@@ -231,15 +231,15 @@ def numbench(dataset: Path, tmp_path: Path) -> CommandLine:
 def test_the_command_makes_a_run_per_value_of_its_lists(numbench: CommandLine) -> None:
     text = numbench(
         "run", "--model", "baseline/float64", "--dataset", "./data", "--transform",
-        "none,swap,scale3",
+        "none,swap,plus",
     )  # fmt: skip
     assert text.count("answered now") == 3
     assert "next: numbench report results" in text
     folders = sorted(path.name for path in (numbench.folder / "results").iterdir())
     name = "baseline-float64_none_small"
-    assert folders == [name, f"{name}_scale3", f"{name}_swap"]
+    assert folders == [name, f"{name}_plus", f"{name}_swap"]
     record = json.loads((numbench.folder / "results" / folders[1] / "run.json").read_text())
-    assert record["transform"] == "scale3"
+    assert record["transform"] == "plus"
     plans = numbench(
         "run", "--model", "gemini-2.5-pro", "--reasoning", "512,2048", "--prompts",
         "paper,steps", "--dry-run", "--dataset", "./data",

@@ -16,7 +16,6 @@ from numbench.records import Item
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.transforms import TRANSFORMS, find_transform, open_variant
 
-NAMES = (*TRANSFORMS, "scale3", "scale-5")
 NUMBERS = st.builds(
     lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
     st.integers(-(10**17), 10**17),
@@ -58,7 +57,7 @@ def test_notations(number: str, written: tuple[str, ...]) -> None:
     assert tuple(TRANSFORMS[name].notation(number) for name in READERS) == written
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSFORMS)
 def test_the_answer_of_a_transformed_item_is_the_mapped_answer(name: str) -> None:
     transform, variant = find_transform(name), open_variant("paper", name)
     for task in sorted(transform.tasks):
@@ -71,13 +70,12 @@ def test_the_answer_of_a_transformed_item_is_the_mapped_answer(name: str) -> Non
             assert same == (item.id, item.task, item.difficulty, item.params)
 
 
-@pytest.mark.parametrize(
-    ("name", "inverse"), [("swap", "swap"), ("negate", "negate"), ("scale3", "scale-3")]
-)
-def test_a_transformation_after_its_inverse_is_the_item_itself(name: str, inverse: str) -> None:
+@pytest.mark.parametrize("name", ["swap", "negate"])
+def test_a_transformation_twice_is_the_item_itself(name: str) -> None:
+    variant = open_variant("paper", name)
     for task in sorted(find_transform(name).tasks):
         for item in items(task, 40):
-            assert open_variant("paper", inverse).ask(open_variant("paper", name).ask(item)) == item
+            assert variant.ask(variant.ask(item)) == item
 
 
 def test_prompts() -> None:
@@ -101,16 +99,13 @@ def test_tasks_that_a_transformation_does_not_apply_to() -> None:
         swap.select_tasks(("copy",), is_chosen=False)
 
 
-@pytest.mark.parametrize("name", ["upside-down", "scale", "scale0", "scale13", "scale-99", ""])
+@pytest.mark.parametrize("name", ["upside-down", "scale3", ""])
 def test_an_unknown_transformation_is_refused_with_the_choices(name: str) -> None:
-    with pytest.raises(BadInput, match=r"unknown transformation .* use none, grouping, .* scaleK"):
+    with pytest.raises(BadInput, match=r"unknown transformation .* use none, grouping, .* negate"):
         find_transform(name)
 
 
-def test_extreme_answers_of_models_are_mapped_without_filling_the_memory() -> None:
-    assert find_transform("scale3").map_answer("mean", "mean", "1e999999") == "1e1000002"
+def test_answers_of_models_are_mapped_in_their_notation() -> None:
     negate = find_transform("negate").map_answer
-    assert negate("addition", "+", "1e999999") == "-1e999999"
-    assert negate("addition", "+", "-0.5") == "0.5"
-    assert negate("addition", "+", "0") == "0"
-    assert find_transform("scale3").map_answer("interval", "interval", "B") == "B"
+    for answer, mapped in (("1e999999", "-1e999999"), ("-0.5", "0.5"), ("0", "0")):
+        assert negate("addition", "+", answer) == mapped

@@ -6,15 +6,16 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stderr
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
 
 from numbench._version import __version__
-from numbench.cli import datasets, models, results, run, sharing
-from numbench.cli.json_output import json_on_stdout, with_json
-from numbench.cli.options import CommandGroups, CommandWithPanels
+from numbench.cli import datasets, listings, results, run, sharing
+from numbench.cli.json_output import json_on_stdout
+from numbench.cli.options import SWITCHES, VERBOSE, CommandGroups, CommandWithPanels
 from numbench.errors import NumbenchError, printable
 
 # typer does not export the base class of its usage errors, but a subclass of it.
@@ -60,22 +61,27 @@ def _options(
       numbench show results/RUN --wrong                 wrong answers, one by one
       numbench COMMAND --help                           examples and options
 
-    Results are written below results/ unless a command has --out. Any command takes --debug, which
-    shows the traceback of an error. Exit codes: 0 success, 1 failure, 2 wrong use, 3 run
-    incomplete, 130 interrupted.
+    Results are written below results/ unless a command has --out. Exit codes: 0 success, 1 failure,
+    2 wrong use, 3 run incomplete, 130 interrupted.
     """
 
 
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Measure": {
         "demo": results.demo,
-        "models": models.models,
+        "models": listings.models,
         "run": run.run,
         "report": results.report,
         "compare": results.compare,
         "show": results.show,
     },
-    "Data": {"generate": datasets.generate, "audit": datasets.audit},
+    "Data": {
+        "datasets": listings.datasets,
+        "tasks": listings.tasks,
+        "prompts": listings.prompts,
+        "generate": datasets.generate,
+        "audit": datasets.audit,
+    },
     "Share": {
         "export": sharing.export,
         "import": sharing.import_,
@@ -84,12 +90,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     },
     "Advanced": {"horizon": run.horizon, "memory-test": run.memory_test, "merge": results.merge},
 }
-WITH_JSON = ("run", "compare", "models", "show", "verify", "horizon", "memory-test")
-"""The commands with a typed result, which `--json` prints."""
 
 for _group, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
-        _command = with_json(_command) if _name in WITH_JSON else _command
         app.command(_name, cls=CommandWithPanels, rich_help_panel=_group)(_command)
 
 
@@ -106,9 +109,15 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
         sys.stdout.reconfigure(errors="replace")
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"] or ["--help"]
-    code, message = 0, None
-    with json_on_stdout(arguments[0], "--json" in arguments) as finish:
+    switches = SWITCHES.keys() & sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument not in switches] or ["--help"]
+    VERBOSE.set("--verbose" in switches)
+    code, message, stderr = 0, None, sys.stderr
+    with (
+        open(os.devnull, "w") if "--quiet" in switches else nullcontext(stderr) as progress,
+        redirect_stderr(progress),
+        json_on_stdout(arguments[0], "--json" in switches) as finish,
+    ):
         try:
             code = app(arguments, prog_name=program, standalone_mode=False) or 0
         except BrokenPipeError:
@@ -118,11 +127,11 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         except _UsageError as error:
             code, message = 2, _usage_message(error, [program, *arguments[:1]])
         except (typer.Abort, KeyboardInterrupt, NumbenchError, OSError) as error:
-            if "--debug" in sys.argv:
+            if "--debug" in switches:
                 raise
             code, message = _failure(error)
         if message is not None:
-            print(f"{program}: {printable(message)}", file=sys.stderr)
+            print(f"{program}: {printable(message)}", file=stderr)
         finish(code, message)
     sys.exit(code)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from numbench import api
+from numbench.cli.json_output import set_result
 from numbench.cli.options import (
     console,
     given_values,
-    option,
     plain_table,
     print_to_stderr,
     takes_arguments_of,
@@ -64,30 +64,21 @@ def generate(**values: Any) -> None:
 
 
 @takes_arguments_of(api.audit)
-def audit(
-    *,
-    out: Annotated[
-        Path | None, option("FILE.csv", "Also write the wrong labels to this CSV file.")
-    ] = None,
-    **values: Any,
-) -> None:
+def audit(**values: Any) -> None:
     """Check labels against exact answers and list the wrong ones.
 
     \b
     Examples:
       numbench audit v1
-      numbench audit PATH/TO/labels.csv --out wrong.csv
+      numbench audit PATH/TO/labels.csv --json > wrong.json
 
     CSV files need the columns text_prompt (or prompt) and answer. The exit code is 1 if a label is
     wrong.
     """
     from rich.console import Group
 
-    result = api.audit(**values)
+    result = set_result(api.audit(**values))
     console().print(Group(*_audit_view(result)), soft_wrap=True)
-    if out is not None:
-        _write_audit_csv(result, out)
-        print(out)
     if wrong := sum(map(len, result.wrong.values())):
         verb = "is" if wrong == 1 else "are"
         total = sum(result.checked.values())
@@ -118,20 +109,6 @@ def _audit_view(result: AuditResult) -> Iterator[RenderableType]:
         if errors:
             yield Text()
     yield counts
-
-
-def _write_audit_csv(result: AuditResult, path: Path) -> None:
-    """Write the wrong labels to a CSV file, one per row."""
-    from numbench import jsonl
-    from numbench.csv_files import encode_csv
-
-    names = ("task", "place", "prompt", "label", "exact", "relative_error")
-    rows: list[tuple[object, ...]] = [names]
-    for task, errors in result.wrong.items():
-        for label, truth, error in errors:
-            answers = (answer_text(label.answer), answer_text(truth))
-            rows.append((task, label.location, label.prompt, *answers, error))
-    jsonl.write_atomically(path, encode_csv(rows).encode())
 
 
 def _next_command(tasks: Sequence[str], source: str | Path) -> str:

@@ -9,13 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TypeVar
 
 import msgspec
-import typer
 
 from numbench._version import __version__
 
@@ -31,26 +28,6 @@ def set_result(value: T) -> T:
     """Return `value`, and make it the result of the command."""
     _RESULT.set(value)
     return value
-
-
-def with_json(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option `--json`, which `json_on_stdout` implements."""
-
-    @wraps(command)
-    def call(*args: Any, is_json: bool, **options: Any) -> None:
-        command(*args, **options)
-
-    known = signature(command, eval_str=True)
-    text = "Print the result as JSON, and everything else on stderr."
-    added = Parameter(
-        "is_json",
-        Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[bool, typer.Option("--json", help=text)],
-    )
-    parameters = [*known.parameters.values(), added]
-    call.__signature__ = known.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return call
 
 
 @contextmanager

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import MISSING
+from importlib import import_module
 from inspect import Parameter, Signature, signature
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -23,15 +26,54 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def option(metavar: str, text: str) -> Any:
-    """Return an option for typer, with what the help shows for its value."""
-    return typer.Option(metavar=metavar, help=text)
+VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
+"""Whether to show all warnings in full."""
+
+
+VALUES_OF = {
+    "dataset": ("numbench.dataset.store", "dataset_names"),
+    "tasks": ("numbench.tasks", "selectable_names"),
+    "prompts": ("numbench.tasks.prompts", "bundled_sets"),
+    "model": ("numbench.models.catalogue", "named_models"),
+}
+"""Options → module and name of the function with the values that the shell completes."""
+
+
+def completion_of(name: str) -> Callable[[str], list[str]] | None:
+    """Return the function that completes the values of an option, also after commas."""
+    if name not in VALUES_OF:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        module, function = VALUES_OF[name]
+        before, comma, last = incomplete.rpartition(",")
+        values = getattr(import_module(module), function)()
+        return [f"{before}{comma}{each}" for each in values if each.startswith(last)]
+
+    return complete
+
+
+def option(metavar: str, text: str, values_of: str = "") -> Any:
+    """Return an option for typer, with what the help shows for its value.
+
+    values_of: the option whose values the shell completes.
+    """
+    return typer.Option(metavar=metavar, help=text, autocompletion=completion_of(values_of))
 
 
 Out = Annotated[Path, option("FOLDER", "Folder to write.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only show requests, tokens and cost. Needs no API key.")
 ]
+
+
+SWITCHES = {
+    "--json": "Print the result as JSON, and everything else on stderr.",
+    "--quiet": "Print only the result and errors.",
+    "--verbose": "Print all warnings in full.",
+    "--debug": "Print the traceback of an error.",
+}
+"""The options of every command, which `numbench.cli.run_app` implements."""
 
 
 class CommandWithPanels(TyperCommand):
@@ -48,6 +90,7 @@ class CommandWithPanels(TyperCommand):
             name, text = each.get_help_record(ctx) or ("", "")
             name = each.name.upper() if each.param_type_name == "argument" else name
             records.append((getattr(each, "rich_help_panel", None) or "Options", (name, text)))
+        records += [("Options", switch) for switch in SWITCHES.items()]
         _write_sections(formatter, get_args(Panel), records)
 
 
@@ -76,15 +119,12 @@ def _write_sections(formatter: Any, panels: Any, records: Any) -> None:
 
 
 def takes_options_of(
-    kind: type[RunSpec],
-    omit: Collection[str] = (),
-    optional: Collection[str] = (),
-    takes_lists: bool = False,
+    kind: type[RunSpec], optional: Collection[str] = (), takes_lists: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, in place of its `**options`, an option for each one of a specification.
 
-    omit: options that it lacks. optional: those that need no value. takes_lists: whether swept
-    options take several values, each of which makes a run.
+    optional: options that need no value. takes_lists: whether swept options take several values,
+    each of which makes a run.
     """
     docs = field_docs(kind)  # type: ignore[arg-type]  # a class has a hash
     return _takes(
@@ -95,7 +135,6 @@ def takes_options_of(
             annotation=_about(each, docs.get(each.name, ""), takes_lists and each.option.is_swept),
         )
         for each in options_of(kind)
-        if each.name not in omit
     )
 
 
@@ -117,15 +156,20 @@ def _argument(each: Parameter, text: str) -> Parameter:
     kind, metavar = each.annotation, None
     if get_origin(kind) is Annotated:
         kind, metavar = get_args(kind)
-    if str in (kind, *get_args(kind)):
+    members = (kind, *get_args(kind))
+    if str in members:
         kind = str | None
     if each.kind is Parameter.KEYWORD_ONLY or isinstance(each.default, str):
         flag = [f"--{each.name}"] if each.default is False else []
         is_on = each.default is True
-        about = typer.Option(*flag, metavar=metavar, help=text, show_default=not is_on)
+        about = typer.Option(
+            *flag, metavar=metavar, help=text, show_default=not is_on,
+            autocompletion=completion_of(each.name),
+        )  # fmt: skip
     else:
         about = typer.Argument(help=text)
-        kind = list[str] | None if each.default is None else kind
+        takes_several = any(get_origin(each) is Iterable for each in members)
+        kind = list[str] | None if takes_several else kind
     return each.replace(annotation=Annotated[kind, about])
 
 
@@ -157,6 +201,7 @@ def _about(each: OptionField, text: str, takes_list: bool) -> Any:
         help=text,
         metavar=metavar,
         rich_help_panel=each.option.panel,
+        autocompletion=completion_of(each.name),
         show_default=kind is not bool and _default(each) is not None,
     )
     return Annotated[kind, about]
@@ -206,6 +251,21 @@ def console(width: int | None = None) -> Console:
     from numbench.safe_console import SafeConsole
 
     return SafeConsole(width=width)
+
+
+def record_table(
+    records: Sequence[Any], columns: Mapping[str, Callable[[Any], object]] | None = None
+) -> Table:
+    """Return a table with a row per record. columns: heading → value. [default: all fields]"""
+    names = records[0]._fields
+    columns = columns or {name.capitalize(): attrgetter(name) for name in names}
+    rows = [[value(record) for value in columns.values()] for record in records]
+    sides = ("<" if isinstance(each, str) else ">" for each in rows[0])
+    table = plain_table("".join(sides), *columns)
+    for row in rows:
+        shown = (f"{each:,}" if isinstance(each, int) else str(each) for each in row)
+        table.add_row(*map(printable, shown))
+    return table
 
 
 def plain_table(alignment: str, *columns: str, **about: Any) -> Table:

@@ -10,6 +10,7 @@ import typer
 from numbench import api
 from numbench.cli.json_output import set_result
 from numbench.cli.options import (
+    VERBOSE,
     Out,
     console,
     given_values,
@@ -125,36 +126,22 @@ def _regression_table(compared: Regression) -> Table:
 
 
 @takes_arguments_of(api.show)
-def show(
-    *,
-    kind: Annotated[
-        list[str] | None,
-        option("KIND", "Only this kind of error (see docs/scoring.md). Repeatable."),
-    ] = None,
-    item: Annotated[
-        list[str] | None, option("PREFIX", "Only questions whose id starts with this. Repeatable.")
-    ] = None,
-    **values: Any,
-) -> None:
+def show(**values: Any) -> None:
     """Show questions with their answers and the first wrong digit.
 
     \b
     Examples:
       numbench show results/RUN --wrong --tasks mean --limit 5
-      numbench show results/RUN --kind carry --kind swap
-      numbench show results/RUN --item addition-9d0c
+      numbench show results/RUN --kinds carry,swap
+      numbench show results/RUN --items addition-9d0c
 
     Prints to the terminal and writes no files.
     """
-    chosen = given_values(values | {"kinds": kind, "items": item})
-    api.show(**chosen, on_selected=set_result)
+    api.show(**given_values(values), on_selected=set_result)
 
 
-def merge(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
-    *,
-    out: Annotated[Path, option("FOLDER", "Run folder to write.")],
-) -> None:
+@takes_arguments_of(api.merge)
+def merge(**values: Any) -> None:
     """Merge the shards of a run, or other runs on different questions.
 
     \b
@@ -170,9 +157,7 @@ def merge(
 
     Writes one run folder (--out); the merged runs stay as they are.
     """
-    from numbench.journal_merge import merge_runs
-
-    merged = merge_runs(runs, out, on_message=print_to_stderr)
+    merged, out = api.merge(**values, on_progress=print_to_stderr), values["out"]
     done = merged.requests - merged.missing
     print(f"{out}: {done:,} of {merged.requests:,} requests have a response")
     if merged.missing:
@@ -182,7 +167,7 @@ def merge(
 
 def demo(
     *,
-    dataset: Annotated[str, option("NAME|FOLDER", "Name or folder of a dataset.")] = PAPER,
+    dataset: Annotated[str, option("NAME|FOLDER", "Name or folder.", "dataset")] = PAPER,
     out: Out = Path("results/demo"),
 ) -> None:
     """Run models that need no API key, and report their scores.
@@ -209,7 +194,7 @@ def _print_report(result: ReportResult) -> None:
     from numbench.reporting.terminal import terminal_report
 
     screen = console()
-    screen.print(terminal_report(result, screen.width))
+    screen.print(terminal_report(result, screen.width, VERBOSE.get()))
     scores = "scores.parquet, " if result.data.runs else ""
     print(f"{result.out}: report.html, tables/, figures/, {scores}report.json")
     print(f"next: open {result.out / 'report.html'} in a browser")

@@ -21,7 +21,7 @@ from numbench.cli.options import (
     takes_options_of,
 )
 from numbench.errors import BadInput, NumbenchError
-from numbench.runner.spec import HorizonSpec, RunSpec
+from numbench.runner.spec import HorizonSpec, MemoryTestSpec, RunSpec
 
 if TYPE_CHECKING:
     from numbench.memory_test.registration import Registration
@@ -151,23 +151,8 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
     _run_one(HorizonSpec(**given_values(values)), dry_run)
 
 
-@takes_options_of(RunSpec, omit={"dataset", "shard", "batch"})
-def memory_test(
-    *,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME|FOLDER",
-            rich_help_panel="Questions",
-            help="The dataset that the model may know, made by numbench generate.",
-        ),
-    ] = "v1",
-    margin: Annotated[
-        float, option("POINTS", "Difference that the verdict `equivalent` excludes.")
-    ] = 3.0,
-    dry_run: DryRun = False,
-    **values: Any,
-) -> None:
+@takes_options_of(MemoryTestSpec)
+def memory_test(*, dry_run: DryRun = False, **values: Any) -> None:
     """Test with fresh questions whether a model knows a dataset.
 
     \b
@@ -181,13 +166,12 @@ def memory_test(
     Writes one run folder for both sets of questions (--out). The same command again resumes the
     test. Exit code 3: questions are left without an answer.
     """
-    from numbench.memory_test.outcome import outcome
+    from numbench.memory_test.outcome import read_outcome
     from numbench.memory_test.registration import CERTIFICATE
-    from numbench.memory_test.runs import plan_memory_test, run_memory_test
-    from numbench.scoring import is_correct, score_run
+    from numbench.memory_test.runs import plan_memory_test, run_both
+    from numbench.scoring import is_correct
 
-    spec = RunSpec(**given_values(values), dataset=dataset)
-    planned = plan_memory_test(spec, margin)
+    planned = plan_memory_test(MemoryTestSpec(**given_values(values)))
     _print_plans(planned.members)
     print(planned.registration.rule.summary)
     if dry_run:
@@ -196,20 +180,12 @@ def memory_test(
     def show(folder: Path, registration: Registration) -> None:
         print(f"registered: {folder / CERTIFICATE}, seed hash {registration.seed_sha256}")
 
-    reports: list[RunReport] = []
-
-    def collect(report: RunReport) -> None:
-        reports.append(report)
-        print_run_report(report)
-
     with exit_on_interrupt():
-        registration = run_memory_test(
-            planned, is_correct, on_registered=show, on_done=collect, on_failed=print_to_stderr
-        )
-    if registration.seed is not None:
-        print(f"{planned.folder}: seed revealed in {CERTIFICATE}")
-    if len(scored := [score_run(each.path) for each in reports if not each.failure]) == 2:
-        tested = set_result(outcome(planned.folder, registration, scored[0], scored[1]))
+        reports = run_both(planned, is_correct, show, print_run_report, print_to_stderr)
+    if not any(each.failure for each in reports):
+        tested = set_result(read_outcome(planned.folder))
+        if tested.registration.seed is not None:
+            print(f"{planned.folder}: seed revealed in {CERTIFICATE}")
         print(f"verdict: {tested.verdict or f'none; {tested.reason}'}")
     _finish(planned.folder, reports)
 

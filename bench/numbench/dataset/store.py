@@ -131,6 +131,12 @@ def open_dataset(name: str | Path) -> Dataset:
     return found[0]
 
 
+def dataset_names() -> tuple[str, ...]:
+    """Return the names of the released datasets, and of those in ./datasets."""
+    local = sorted(path.parent.name for path in Path("datasets").glob(f"*/{MANIFEST}"))
+    return tuple(dict.fromkeys((*RELEASED_DATASETS, *local)))
+
+
 def open_run_dataset(ref: DatasetRef, run_folder: Path) -> Dataset:
     """Return the dataset of a run, identified by its hash.
 

@@ -1,7 +1,6 @@
-"""Runs as logs of Inspect. `numbench.ecosystem.inspect_import` reads them.
+"""Runs as logs of Inspect, for `inspect view` and Inspect's analysis functions.
 
-An exported log is for `inspect view` and Inspect's analysis functions. Its metadata contain the
-records of the run and of each response, so that its import loses nothing.
+The metadata contain the records of the run and of each response.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from inspect_ai.solver import TaskState, generate
 
 from numbench._version import __version__
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.exported_items import dataset_version, metric_values
+from numbench.ecosystem.exported_items import METRIC_NAMES, dataset_version, metric_values
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import PAPER, FinishReason, Item, Response, Score, answer_text
@@ -134,7 +134,9 @@ def _by_task() -> Metric:
 by_task = metric(name=BY_TASK_METRIC)(_without_package(_by_task))
 
 
-def _numbench_scorer(metric_name: str) -> Scorer:
+def _numbench_scorer(metric_name: str) -> Callable[[], Scorer]:
+    """Return the scorer of one of `METRIC_NAMES`."""
+
     async def score(state: TaskState, target: Target) -> InspectScore:
         item = msgspec.convert(state.metadata, Item)
         output = state.output
@@ -142,35 +144,13 @@ def _numbench_scorer(metric_name: str) -> Scorer:
         response = Response(item_id=item.id, text=output.completion, finish_reason=reason)
         return inspect_scores(item, score_exact(item, response))[metric_name]
 
-    return score
-
-
-def _log_smape() -> Scorer:
-    """Log-sMAPE; exact match in the comparison tasks."""
-    return _numbench_scorer("log_smape")
-
-
-def _exact_match() -> Scorer:
-    """Exact match to 15 significant digits, in any notation."""
-    return _numbench_scorer("exact_match")
-
-
-def _compliance() -> Scorer:
-    """Whether the response has the requested format."""
-    return _numbench_scorer("compliance")
-
-
-def _scorer(function: Callable[[], Scorer]) -> Callable[[], Scorer]:
-    name = f"numbench/{function.__name__.removeprefix('_')}"
-    wrapped: Callable[[], Scorer] = scorer(metrics=[by_task()], name=name)(
-        _without_package(function)
-    )
+    make: Callable[[], Scorer] = _without_package(lambda: score)
+    decorate = scorer(metrics=[by_task()], name=f"numbench/{metric_name}")
+    wrapped: Callable[[], Scorer] = decorate(make)
     return wrapped
 
 
-log_smape = _scorer(_log_smape)
-exact_match = _scorer(_exact_match)
-compliance = _scorer(_compliance)
+log_smape, exact_match, compliance = map(_numbench_scorer, METRIC_NAMES)
 
 
 # `inspect list tasks` reads the source: it needs a decorator with a literal name.

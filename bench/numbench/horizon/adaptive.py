@@ -121,12 +121,27 @@ class AdaptiveDesign:
             self._exhausted.update(other for other in self.sizes if other >= min(beyond))
 
     def stop_reason(self, limits: Limits) -> StopReason | None:
-        """Return why the measurement is complete; None if it is not."""
-        reason = stop_reason(self.posterior, self.completed, limits, self._previous_deviation)
+        """Return why the measurement is complete; None if it is not.
+
+        No question is between a size and the next integer, so no further answer says where in
+        between h50 is.
+        """
+        beyond = {size: self.posterior.probability_beyond(size) for size in self.sizes}
+        if beyond[self.sizes[-1]] >= CERTAINTY:
+            return "above"
+        if beyond[self.sizes[0]] <= 1 - CERTAINTY:
+            return "below"
+        is_between_neighbors = any(
+            high == low + 1 and beyond[low] - beyond[high] >= CERTAINTY
+            for low, high in pairwise(self.sizes)
+        )
+        deviation = max(self._previous_deviation, self.posterior.log2_horizon_deviation())
+        if deviation <= limits.precision or is_between_neighbors:
+            return "precision"
+        if self.completed >= limits.max_items:
+            return "items"
         available = [size for size in self.sizes if size not in self._exhausted]
-        if reason or (available and self.posterior.probability_beyond(available[-1]) < CERTAINTY):
-            return reason
-        return "exhausted"
+        return None if available and beyond[available[-1]] < CERTAINTY else "exhausted"
 
     def _may_be_rejected(self, chosen: Sequence[int]) -> Sequence[int]:
         """Return the sizes to exclude for the rest of a round, so that not all of it fails.
@@ -150,29 +165,6 @@ class AdaptiveDesign:
             value[self.sizes.index(size)] = -1
         best = int(np.argmax(value))
         return None if value[best] < 0 else self.sizes[best]
-
-
-def stop_reason(
-    posterior: Posterior, items: int, limits: Limits, previous: float
-) -> StopReason | None:
-    """Return why a measurement with this many items is complete; None if it is not.
-
-    previous: the standard deviation of log₂ h50 before the last round. No question is between a
-    size and the next integer, so no further answer says where in between h50 is.
-    """
-    beyond = [posterior.probability_beyond(size) for size in posterior.sizes]
-    if beyond[-1] >= CERTAINTY:
-        return "above"
-    if beyond[0] <= 1 - CERTAINTY:
-        return "below"
-    is_between_neighbors = any(
-        high == low + 1 and more - less >= CERTAINTY
-        for (low, more), (high, less) in pairwise(zip(posterior.sizes, beyond, strict=True))
-    )
-    deviation = max(previous, posterior.log2_horizon_deviation())
-    if deviation <= limits.precision or is_between_neighbors:
-        return "precision"
-    return "items" if items >= limits.max_items else None
 
 
 class TokenCosts:

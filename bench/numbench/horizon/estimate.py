@@ -128,7 +128,7 @@ class TaskHorizon:
     def chance(self, size: float) -> float:
         """Return the probability that a guess is correct at the nearest size of this task."""
         nearest = round(min(max(size, self.smallest), self.largest))
-        return guess_rates(TASKS[self.task], [nearest])[0]
+        return TASKS[self.task].chance_accuracy(nearest)
 
     def text(self, size: float) -> str:
         """Return a size as text; `≥ 4,096` or `< 1` if it is outside the sizes of the task."""
@@ -200,7 +200,7 @@ def _count_by_size(task: Task, outcomes: Sequence[SizeOutcome]) -> tuple[SizeCou
                 right=float(sum(outcome.right for outcome in known)),
                 total=len(known),
                 tokens=float(np.mean(tokens)) if tokens else None,
-                guess=guess_rates(task, [size])[0],
+                guess=task.chance_accuracy(size),
             )
         )
     return tuple(counts)

@@ -32,12 +32,8 @@ from numbench.reporting.page import (
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
 from numbench.reporting.tables.model import (
-    NAME_COLUMNS,
     TASK_COLUMNS,
     BuiltTable,
-    Cell,
-    Row,
-    Table,
 )
 from numbench.reporting.tables.render import csv
 from numbench.reporting.tables.scores import BY_TASK, COUNTS, MEASURES, RANKS, task_rows
@@ -73,14 +69,6 @@ class Leaderboard(NamedTuple):
     incomplete: tuple[str, ...] = ()
 
 
-class _Part(NamedTuple):
-    """The ranked or the incomplete runs of a site, with the names of their pages."""
-
-    data: ReportData
-    names: list[str]
-    is_ranked: bool
-
-
 def write_leaderboard(
     runs: Sequence[Path],
     out: Path = Path("leaderboard"),
@@ -100,24 +88,28 @@ def write_leaderboard(
     if repository and not repository.startswith(("https://", "http://")):
         raise BadInput(f"--repository {repository!r} is not a URL; begin with https://")
     folders = [path for path in runs if not path.is_dir() or any(path.rglob(INFO))]
-    parts = list(_read_parts(folders, published, on_progress)) if folders else []
-    names = [name for part in parts for name in part.names]
-    paths = [run.scored.path for part in parts for run in part.data.runs if run.scored]
-    ranked = next((part.data for part in parts if part.is_ranked), None)
+    data = read_report_data(folders, "exact", published, on_progress) if folders else None
+    runs_shown, horizons = (data.runs, data.horizons) if data else ((), ())
     files: dict[str, bytes] = {}
     tables: dict[str, BuiltTable] = {}
     figures: list[RenderedFigure] = []
-    if ranked:
-        tables = build_tables(ranked)
-        figures, omitted = render(ranked, (), on_progress, _FIGURES)
+    if data:
+        tables = build_tables(data)
+        complete = [run.scored for run in data.runs if run.scored and run.completeness.is_complete]
+        omitted: dict[str, str] = {}
+        if complete or horizons:
+            ranked = ReportData(complete, horizons, published)
+            figures, omitted = render(ranked, (), on_progress, _FIGURES)
         files |= {f"data/{name}.csv": csv(built) for name, built in tables.items()}
         files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
-        files["data/report.json"] = jsonl.encode(report_json(ranked, tables, omitted))
-        if ranked.runs:
-            scored = (run.scored for run in ranked.runs if run.scored)
+        files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted))
+        if data.runs:
+            scored = (run.scored for run in data.runs if run.scored)
             files["data/scores.parquet"] = scores_parquet(scored)
-        names = page_names([*names, *(f"horizon {run.label}" for run in ranked.horizons)])
-        paths += [Path(run.path) for run in ranked.horizons]
+    labels = [run.label for run in runs_shown]
+    names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
+    paths = [run.scored.path for run in runs_shown if run.scored]
+    paths += [Path(run.path) for run in horizons]
     checksums = (
         f"{digest}  {name}/{file}\n"
         for name, path in zip(names, paths, strict=True)
@@ -125,7 +117,7 @@ def write_leaderboard(
     )
     files["data/checksums.txt"] = "".join(checksums).encode()
     on_progress("writing pages")
-    pages = dict(_pages(parts, tables, figures, _renderer(repository)))
+    pages = dict(_pages(data, names, tables, figures, _renderer(repository)))
     for address, page in pages.items():
         files[address] = page.encode()
     for address, content in files.items():
@@ -134,8 +126,8 @@ def write_leaderboard(
     for path in (out / "models").glob("*.html"):
         if f"models/{path.name}" not in pages and _is_own_page(path):
             path.unlink()
-    incomplete = [run.label for part in parts if not part.is_ranked for run in part.data.runs]
-    return Leaderboard(out, len(paths), len(pages), tuple(incomplete))
+    incomplete = tuple(run.label for run in runs_shown if not run.completeness.is_complete)
+    return Leaderboard(out, len(paths), len(pages), incomplete)
 
 
 def page_names(labels: Sequence[str]) -> list[str]:
@@ -168,74 +160,61 @@ def _is_own_page(path: Path) -> bool:
     return path.is_file() and f'content="{_GENERATOR}"'.encode() in path.read_bytes()
 
 
-def _read_parts(
-    folders: Sequence[Path], published: bool, on_progress: Callable[[str], None]
-) -> Iterator[_Part]:
-    """Yield the ranked runs, and those that are not complete."""
-    data = read_report_data(folders, "exact", published, on_progress)
-    groups = {
-        is_complete: [run for run in data.runs if run.completeness.is_complete == is_complete]
-        for is_complete in (True, False)
-    }
-    names = page_names([run.label for group in groups.values() for run in group])
-    for is_ranked, group in groups.items():
-        own, names = names[: len(group)], names[len(group) :]
-        scored = [run.scored for run in group if run.scored]
-        if is_ranked and (scored or data.horizons):
-            yield _Part(ReportData(scored, data.horizons, published, data.skipped), own, True)
-        elif scored:
-            yield _Part(ReportData(scored, (), False, ()), own, False)
-
-
 def _pages(
-    parts: Sequence[_Part],
+    data: ReportData | None,
+    names: Sequence[str],
     tables: Mapping[str, BuiltTable],
     figures: Sequence[RenderedFigure],
     template: Callable[..., str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the address and the HTML of each page."""
-    created: list[str] = []
-    index: list[tuple[BuiltTable, dict[int, str]]] = []
-    warnings: dict[str, list[str]] = {}
-    known: dict[str, object] = {"has_references": False, "has_scores": False, "has_data": False}
-    for data, names, is_ranked in parts:
-        created += [run.scored.info.created for run in data.runs if run.scored]
-        created += [run.created for run in data.horizons]
-        for heading, texts in report_warnings(data).items():
-            warnings.setdefault(heading, []).extend(texts)
-        shown = [tables[name] for name in _TABLES if name in tables]
-        links = {number: f"models/{name}.html" for number, name in enumerate(names)}
-        index += [(table, links) for table in (shown if is_ranked else [incomplete_table(data)])]
-        if is_ranked:
-            known = {"has_references": bool(data.references), "has_scores": bool(data.runs)}
-            known |= {"has_data": True, "answers": answers(data)}
-    newest = max(created, default="")[:10]
-    shared = {"tables": index, "images": figures, "warnings": warnings, "newest": newest}
-    yield "index.html", template("index.html.j2", **{"answers": (), **known, **shared})
+    runs, horizons = (data.runs, data.horizons) if data else ((), ())
+    created = [run.scored.info.created for run in runs if run.scored]
+    created += [run.created for run in horizons]
+    warnings = report_warnings(data) if data else {}
+    known = {
+        "has_references": bool(data and data.references),
+        "has_scores": bool(runs),
+        "has_data": bool(data),
+    }
+    yield (
+        "index.html",
+        template(
+            "index.html.j2",
+            answers=answers(data) if data else (),
+            tables=[tables[name] for name in _TABLES if name in tables],
+            links={number: f"models/{name}.html" for number, name in enumerate(names)},
+            images=figures,
+            warnings=warnings,
+            newest=max(created, default="")[:10],
+            **known,
+        ),
+    )
     yield "about.html", template("about.html.j2", **known)
-    for data, names, is_ranked in parts:
-        findings = {number: found.sentence for number, found in data.findings}
-        for number, run in enumerate(data.runs):
-            assert run.scored
-            start = f"{run.label}: "
-            own = {
-                heading: [text.removeprefix(start) for text in texts if text.startswith(start)]
-                for heading, texts in warnings.items()
-            }
-            page = template(
-                "model.html.j2",
-                root="../",
-                title=run.label,
-                dataset=data.group_of(run).heading,
-                unranked="" if is_ranked else str(run.completeness),
-                scores=score_table(data, number, is_ranked),
-                finding=findings.get(number),
-                warnings={heading: texts for heading, texts in own.items() if texts},
-                settings=settings(run.scored.info),
-                hashes=file_hashes(run.scored.path),
-                signatures=dict.fromkeys(signature(run.scored, task) for task in run.cells),
-            )
-            yield f"models/{names[number]}.html", page
+    if data is None:
+        return
+    findings = {number: found.sentence for number, found in data.findings}
+    for number, run in enumerate(runs):
+        assert run.scored
+        start = f"{run.label}: "
+        own = {
+            heading: [text.removeprefix(start) for text in texts if text.startswith(start)]
+            for heading, texts in warnings.items()
+        }
+        page = template(
+            "model.html.j2",
+            root="../",
+            title=run.label,
+            dataset=data.group_of(run).heading,
+            unranked="" if run.completeness.is_complete else str(run.completeness),
+            scores=score_table(data, number),
+            finding=findings.get(number),
+            warnings={heading: texts for heading, texts in own.items() if texts},
+            settings=settings(run.scored.info),
+            hashes=file_hashes(run.scored.path),
+            signatures=dict.fromkeys(signature(run.scored, task) for task in run.cells),
+        )
+        yield f"models/{names[number]}.html", page
 
 
 def _renderer(repository: str | None) -> Callable[..., str]:
@@ -255,32 +234,10 @@ def _renderer(repository: str | None) -> Callable[..., str]:
     return lambda name, **variables: templates.get_template(name).render(common | variables)
 
 
-def incomplete_table(data: ReportData) -> BuiltTable:
-    """Return the runs that do not answer their whole dataset: without ranks, most answers first."""
-    order = sorted(range(len(data.runs)), key=lambda i: -data.runs[i].completeness.answered)
-    rows = []
-    for index in order:
-        run = data.runs[index]
-        cells: dict[str, Cell] = {"model": run.name, "level": run.level}
-        cells |= {"answered": run.completeness.answered, "questions": run.completeness.total}
-        rows.append(Row(cells, data.group_of(run).heading, run=index))
-    caption = (
-        "These runs lack more than 1% of the answers to a task. They have no rank, and are in no "
-        "comparison and no figure."
-    )
-    table = Table(
-        "incomplete", "Incomplete runs", caption, (*NAME_COLUMNS, *COUNTS), lambda _: rows
-    )
-    return BuiltTable(table, (*NAME_COLUMNS, *COUNTS), tuple(rows), ())
-
-
-def score_table(data: ReportData, index: int, is_ranked: bool) -> BuiltTable:
-    """Return the scores of one run, one row per task; an incomplete run has no ranks."""
+def score_table(data: ReportData, index: int) -> BuiltTable:
+    """Return the scores of one run, one row per task."""
     rows = task_rows(data, [data.group_of(data.runs[index])])
-    hidden: dict[str, Cell] = {} if is_ranked else {"ranks": None}
-    own = [
-        row._replace(group="", cells={**row.cells, **hidden}) for row in rows if row.run == index
-    ]
+    own = [row._replace(group="") for row in rows if row.run == index]
     columns = [TASK_COLUMNS[-1], *MEASURES, RANKS, *COUNTS]
     if not any(row.cells["by_value"] for row in own):
         columns = [column for column in columns if column.field != "by_value"]
@@ -300,12 +257,10 @@ def settings(info: RunInfo) -> dict[str, str]:
         "Form of the questions": info.transform or "as in the dataset",
         "Samples per question": info.samples,
     }
-    for name, value in info.settings.items():
+    known |= {f"Setting {name}": value for name, value in info.settings.items()}
+    if known.pop("Setting base_url", None):
         # An address may be of a private network.
-        is_address = name == "base_url"
-        known["Server" if is_address else f"Setting {name}"] = (
-            "chosen with --base-url" if is_address else value
-        )
+        known["Server"] = "chosen with --base-url"
     known |= {f"Version of {name}": value for name, value in info.versions.items()}
     return {
         name: value if isinstance(value, str) else json.dumps(value)

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from numbench.memory_test.registration import (
+    CERTIFICATE,
     FRESH_RUN,
     FROZEN_RUN,
     Registration,
@@ -26,7 +27,7 @@ from numbench.memory_test.rule import (
     shared_weights,
 )
 from numbench.run_identity import find_difference
-from numbench.scoring import ScoredRun
+from numbench.scoring import ScoredRun, score_run
 from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.stats.design import Matrix, Stratum
 from numbench.stats.paired import Difference, compare
@@ -92,6 +93,17 @@ def find_outcomes(runs: Sequence[ScoredRun]) -> tuple[Outcome, ...]:
         if registration is not None and len(pair) == 2:
             found.append(outcome(folder, registration, pair[FROZEN_RUN], pair[FRESH_RUN]))
     return tuple(found)
+
+
+def holds_memory_test(folder: Path) -> bool:
+    """Return whether a folder has both runs of a memory test, and its registration."""
+    return all((folder / name).exists() for name in (CERTIFICATE, FROZEN_RUN, FRESH_RUN))
+
+
+def read_outcome(folder: Path) -> Outcome:
+    """Return the outcome of the memory test in a folder. Raises BadInput if a run is missing."""
+    (known,) = find_outcomes([score_run(folder / name) for name in (FROZEN_RUN, FRESH_RUN)])
+    return known
 
 
 def outcome(

@@ -28,7 +28,7 @@ from numbench.runner.planning import Plan, plan
 from numbench.runner.prepare import describe, folder_name, select_tasks
 from numbench.runner.progress import RunReport, ScoreCallback
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
-from numbench.runner.spec import RunSpec
+from numbench.runner.spec import MemoryTestSpec
 from numbench.runner.suite import run_suite
 
 
@@ -38,23 +38,19 @@ class MemoryTestPlan(NamedTuple):
     registration: without a secret before the first call.
     """
 
-    spec: RunSpec
+    spec: MemoryTestSpec
     folder: Path
     frozen: Dataset
     registration: Registration
     members: tuple[Plan, Plan]
 
 
-def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
-    """Return what `run_memory_test` with the same arguments would do now. Writes nothing.
+def plan_memory_test(spec: MemoryTestSpec) -> MemoryTestPlan:
+    """Return what `run_both` would do now. Writes nothing.
 
     Before the fresh items exist, their run is planned with the frozen ones, which are as long.
-    Raises BadInput if `run_memory_test` would, except for a missing key.
+    Raises BadInput if `run_both` would, except for a missing key.
     """
-    if not 0 < margin <= 100:
-        raise BadInput(f"--margin {margin:g}: give a number of points above 0, at most 100")
-    if spec.shard is not None:
-        raise BadInput("a memory test has no shards: omit --shard")
     level, frozen = describe(spec).level, open_dataset(spec.dataset)
     generator_settings(frozen)
     tasks = select_tasks(frozen, spec.tasks)
@@ -69,7 +65,7 @@ def plan_memory_test(spec: RunSpec, margin: float) -> MemoryTestPlan:
         tasks=tasks,
         pairs=len(items[0]),
         samples=spec.samples,
-        rule=register_rule(PairedDesign(len(items[0]), weights), margin),
+        rule=register_rule(PairedDesign(len(items[0]), weights), spec.margin),
         versions={"numbench": __version__, "generator": GENERATOR_VERSION},
     )
     stored = read_registration(folder)
@@ -92,22 +88,22 @@ def _check_seed(folder: Path, stored: Registration | None, members: Iterable[Pla
         )
 
 
-def _plan_fresh(spec: RunSpec, folder: Path, dataset: str | Path) -> Plan:
+def _plan_fresh(spec: MemoryTestSpec, folder: Path, dataset: str | Path) -> Plan:
     return plan(replace(spec, out=folder / FRESH_RUN, dataset=dataset))
 
 
-def run_memory_test(
+def run_both(
     planned: MemoryTestPlan,
     judge: ScoreCallback | None = None,
     on_registered: Callable[[Path, Registration], None] = lambda folder, registration: None,
     on_done: Callable[[RunReport], None] = lambda report: None,
     on_failed: Callable[[str], None] = lambda message: None,
     policy: RetryPolicy = DEFAULT_POLICY,
-) -> Registration:
+) -> tuple[RunReport, ...]:
     """Register the memory test, run the model on both datasets, reveal the seed.
 
-    A further call with the same arguments resumes it. The seed is revealed once no request is open;
-    until then it is None in the result. Limits of cost and time are for both runs together.
+    A further call with the same arguments resumes it. The seed is revealed once no request is open.
+    Limits of cost and time are for both runs together.
     on_registered: called before the first question. on_done, on_failed: as in `run_suite`.
 
     Raises what `run_suite` raises, and BadInput for a memory test that differs from the registered
@@ -125,5 +121,5 @@ def run_memory_test(
         reports = run_suite((frozen, fresh), judge, on_done, on_failed, policy)
         # Temporary failures are asked again by the next call; all other requests are settled.
         if all(report.errors == report.permanent_errors for report in reports):
-            registration = reveal(folder, registration)
-    return registration
+            reveal(folder, registration)
+    return reports

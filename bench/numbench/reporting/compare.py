@@ -52,10 +52,9 @@ def compare(
     # The comparison is also false for NaN.
     if margin is not None and not 0 < margin < 100:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
-    new = run_folder(new)
+    old, new = old if old.is_file() else run_folder(old), run_folder(new)
     if old.is_file():
         return compare_scores(old, new, protocol, margin, partial, on)
-    old = run_folder(old)
     runs = {"old": read_run(old), "new": read_run(new)}
     sizes = [run.info.horizon is not None for run in runs.values()]
     if all(sizes) and margin is not None:

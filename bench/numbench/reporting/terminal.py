@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
@@ -30,8 +29,13 @@ _HORIZON_FIELDS = ("task", "unit", "h50", "h90", "questions")
 _VARIANT_FIELDS = ("model", "level", "variant", "difference", "p", "consistent")
 
 
-def terminal_report(result: ReportResult, width: int = WIDTH) -> RenderableType:
-    """Return the scores, the answer, and the warnings of a report; fits a terminal's width."""
+def terminal_report(
+    result: ReportResult, width: int = WIDTH, all_warnings: bool = False
+) -> RenderableType:
+    """Return the scores, the answer, and the warnings of a report; fits a terminal's width.
+
+    all_warnings: in full; otherwise the first ones about scores, in a line each.
+    """
     data = result.data
     parts: list[RenderableType] = [Text(_title(data))] if data.runs else []
     found = {known.group.sha256: known.sentences for known in answers(data)}
@@ -51,7 +55,7 @@ def terminal_report(result: ReportResult, width: int = WIDTH) -> RenderableType:
     listed = memory_warnings(data)
     sentences = map(memory_sentence, data.memory_tests)
     parts += [Text(sentence) for sentence in sentences if sentence not in listed]
-    return Group(*parts, *_warning_lines(data))
+    return Group(*parts, *_warning_lines(data, all_warnings))
 
 
 def _title(data: ReportData) -> str:
@@ -144,15 +148,16 @@ def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
     yield from map(Text, built.notes)
 
 
-def _warning_lines(data: ReportData) -> Iterator[RenderableType]:
-    """Yield the number of warnings under each heading, and the first ones about scores."""
+def _warning_lines(data: ReportData, in_full: bool = False) -> Iterator[RenderableType]:
+    """Yield the number of warnings under each heading, and a table of those to show."""
     warnings = report_warnings(data)
     for heading, texts in warnings.items():
         yield Text(f"! {heading} ({len(texts)})", style="bold yellow")
-        listed = texts[:_MAX_LISTED_WARNINGS] if heading == AFFECTS_SCORES else []
-        for text in listed:
-            yield Padding(Text(text), (0, 0, 0, 2), style="yellow", expand=False)
-        if listed and len(texts) > len(listed):
-            yield Text(f"  … and {len(texts) - len(listed)} more", style="yellow")
-    if warnings:
-        yield Text("All warnings: report.html, report.json", style="dim")
+        table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), style="yellow")
+        table.add_column(no_wrap=not in_full, overflow="fold" if in_full else "ellipsis")
+        few = texts[:_MAX_LISTED_WARNINGS] if heading == AFFECTS_SCORES else []
+        for text in texts if in_full else few:
+            table.add_row(Text(text))
+        yield table
+    if warnings and not in_full:
+        yield Text("In full: --verbose, report.html, report.json", style="dim")

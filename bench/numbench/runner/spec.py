@@ -106,7 +106,7 @@ class RunSpec:
     executed."""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
     """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
-    trailing-zeros, decimal-comma, swap, negate, scale3, … [default: none]"""
+    trailing-zeros, decimal-comma, swap, negate [default: none]"""
     few_shot: Annotated[int, Option("Questions", "N", is_recorded=True)] = 0
     """Worked examples before each question, from the validation split."""
     samples: Annotated[
@@ -238,3 +238,18 @@ class HorizonSpec(RunSpec):
     """Seed of the questions; --seed is that of the model's sampling."""
     out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
     """Run folder. [default: results/MODEL_LEVEL_horizon]"""
+
+
+@dataclass(frozen=True)
+class MemoryTestSpec(RunSpec):
+    """A memory test: a run on a dataset, and one on fresh questions."""
+
+    _: KW_ONLY
+    dataset: Annotated[str | Path, Option("Questions", "NAME|FOLDER")] = "v1"
+    """The dataset that the model may know, made by numbench generate."""
+    shard: str | None = field(default=None, init=False)
+    batch: bool = field(default=False, init=False)
+    margin: Annotated[float, Option("Options", "POINTS", above=0, at_most=100)] = 3.0
+    """Difference that the verdict `equivalent` excludes."""
+    out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
+    """Folder of the test. [default: results/MODEL_LEVEL_DATASET_memory-test]"""

@@ -65,6 +65,11 @@ TASKS: MutableMapping[str, Task] = _TaskRegistry()
 """All tasks by name: those of the paper, the scaled ones, then those of plugins."""
 
 
+def selectable_names() -> tuple[str, ...]:
+    """Return the names of groups and tasks."""
+    return (*TASK_GROUPS, *TASKS)
+
+
 def check_task_name(name: str) -> None:
     """Raise BadInput, with the nearest name if one is similar, if there is no task `name`."""
     if name in TASKS:

@@ -1,6 +1,6 @@
 """Reinforcement learning with verifiable rewards: endless exact questions and their rewards.
 
-    from numbench.rl import sample
+    from training_questions import sample
 
     question = sample("minmax", difficulty=5, seed=1)
     question.system, question.prompt      # what the model is asked

@@ -1,15 +1,14 @@
-"""The command that lists models."""
+"""The commands that list what their values may be: models, datasets, tasks and prompts."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from numbench.cli.json_output import set_result
-from numbench.cli.options import console, plain_table
+from numbench.cli.options import console, record_table
 from numbench.errors import BadInput
 
 if TYPE_CHECKING:
@@ -18,6 +17,99 @@ if TYPE_CHECKING:
 _LEVELS_WIDTH = 24
 _MAX_ROUTES = 40
 """Routes of the model map in one answer."""
+
+
+class ListedDataset(NamedTuple):
+    """A dataset of the list, with the numbers of its questions and tasks."""
+
+    dataset: str
+    split: str
+    questions: int
+    tasks: int
+
+
+class ListedTask(NamedTuple):
+    """A task of the list.
+
+    group: that of `--tasks`, or `plugin`. unit: what the sizes of a scaled task count.
+    """
+
+    task: str
+    group: str
+    metric: str
+    answer: str
+    unit: str
+
+
+class ListedPrompts(NamedTuple):
+    """A prompt set of the list. tasks: how many it has prompts for."""
+
+    prompts: str
+    tasks: int
+    description: str
+
+
+def datasets() -> None:
+    """List the datasets: the released ones, and those in ./datasets.
+
+    \b
+    Examples:
+      numbench datasets
+      numbench run --model NAME --dataset DATASET
+
+    Writes no files. numbench generate makes others.
+    """
+    from numbench.dataset.store import dataset_names, open_dataset
+
+    opened = {name: open_dataset(name).manifest for name in dataset_names()}
+    listed = []
+    for name, manifest in opened.items():
+        count, members = (
+            sum(file.items for file in manifest.files),
+            {file.task for file in manifest.files},
+        )
+        listed.append(ListedDataset(name, manifest.split, count, len(members)))
+    console().print(record_table(set_result(listed)))
+
+
+def tasks() -> None:
+    """List the tasks, those of plugins included.
+
+    \b
+    Examples:
+      numbench tasks
+      numbench run --model NAME --tasks TASK,TASK
+
+    Writes no files. The unit is what the sizes of a task count.
+    """
+    from numbench.tasks import TASK_GROUPS, TASKS
+
+    group_of = {name: group for group, members in TASK_GROUPS.items() for name in members}
+    listed = [
+        ListedTask(
+            name, group_of.get(name, "plugin"), task.metric, task.answer_kind,
+            task.sizes.unit if task.sizes else "",
+        )
+        for name, task in TASKS.items()
+    ]  # fmt: skip
+    console().print(record_table(set_result(listed)))
+
+
+def prompts() -> None:
+    """List the prompt sets.
+
+    \b
+    Examples:
+      numbench prompts
+      numbench run --model NAME --prompts SET,SET
+
+    A folder with questions.toml is a prompt set too. Writes no files.
+    """
+    from numbench.tasks.prompts import bundled_sets, load_prompt_set
+
+    sets = map(load_prompt_set, bundled_sets())
+    listed = [ListedPrompts(each.name, len(each.tasks), each.options.description) for each in sets]
+    console().print(record_table(set_result(listed)))
 
 
 def models(
@@ -92,8 +184,6 @@ def _models_table(pattern: str) -> RenderableType:
     matching = [route for route in known if pattern and _matches(route, pattern)]
     if not (names or matching):
         raise BadInput(f"no model matches {pattern!r}: try a shorter part of its name")
-    table = plain_table(">><<<", "$ in", "$ out", "Provider", "Levels", "Model")
-    table.columns[3].max_width = _LEVELS_WIDTH
     keys, listed = {}, []
     for name in (*names, *matching[:_MAX_ROUTES]):
         provider = find_model_provider(name)
@@ -110,9 +200,15 @@ def _models_table(pattern: str) -> RenderableType:
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"
-    for each in set_result(listed):
-        costs = map(partial(_price, varies=each.price_varies), each[3:5])
-        table.add_row(*costs, each.provider, ", ".join(each.levels), each.name)
+    columns = {
+        "$ in": lambda each: _price(each.input_price, each.price_varies),
+        "$ out": lambda each: _price(each.output_price, each.price_varies),
+        "Provider": lambda each: each.provider,
+        "Levels": lambda each: ", ".join(each.levels),
+        "Model": lambda each: each.name,
+    }
+    table = record_table(set_result(listed), columns)
+    table.columns[3].max_width = _LEVELS_WIDTH
     notices = [f"{each.name} {each.retirement}." for each in listed if each.retirement]
     in_process = [plugin for plugin in all_providers() if plugin.in_process]
     hosted = [plugin for plugin in all_providers() if not plugin.in_process]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from training_questions import Question, RewardName, sample, training_question
 
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.records import Completion, Item
-from numbench.rl import Question, RewardName, sample, training_question
 from numbench.scoring import score_exact
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
