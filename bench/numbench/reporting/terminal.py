@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
