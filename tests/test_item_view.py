@@ -70,7 +70,7 @@ def test_unknown_tasks_and_kinds_are_reported(run: Path) -> None:
     for item_filter, protocol, message in (
         (ItemFilter(kinds=("typo",)), "exact", "unknown kind 'typo': use right, operand"),
         (ItemFilter(tasks=("mean",)), "exact", "has no task 'mean': it has minmax, addition"),
-        (ItemFilter(kinds=("carry",)), "paper", "omit --kinds"),
+        (ItemFilter(kinds=("carry",)), "paper", "omit --kind"),
     ):
         with pytest.raises(BadInput, match=message):
             list(select_items(run, item_filter, protocol))  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numbench.dataset.audit import AuditResult
     from numbench.dataset.generate import FileProgress
     from numbench.dataset.store import Dataset
-    from numbench.ecosystem import Exported
+    from numbench.ecosystem.export import Exported
     from numbench.horizon.estimate import TaskHorizon
     from numbench.item_view import ShownTask
     from numbench.journal_merge import MergedRun
@@ -451,7 +451,7 @@ def export(
 
     out: Folder to write; of a baseline, the file.
     """
-    from numbench.ecosystem import export as export_to
+    from numbench.ecosystem.export import export as export_to
 
     names = [str(path) for path in _paths(source) or []]
     return export_to(names, to, Path(out))

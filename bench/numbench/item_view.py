@@ -66,7 +66,7 @@ def select_items(
         if kind not in _DISPLAY:
             raise BadInput(f"unknown kind {kind!r}: use {', '.join(_DISPLAY)}")
     if item_filter.kinds and protocol == "paper":
-        raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kinds")
+        raise BadInput(f"the {protocol} protocol has no kinds of errors: omit --kind")
     scored = score_run(run, protocol)
     selected = {}
     for task in item_filter.tasks or scored.rows:

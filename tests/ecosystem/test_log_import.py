@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from numbench import jsonl
 from numbench.dataset.store import open_dataset
 from numbench.ecosystem.inspect_import import import_logs
+from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
 from numbench.journal import INFO, iter_responses
-from numbench.records import Response, RunInfo, Usage
+from numbench.records import Failure, Response, RunInfo, Usage
 from numbench.runner.few_shot import examples, examples_sha256
 from numbench.scoring import score_run, summarize
 from tests.ecosystem import canned
 from tests.report import runs
+from tests.support import servers
 from tests.support.command_line import CommandLine
 
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
@@ -41,6 +47,17 @@ from inspect_ai.model import (
 
 pytestmark = pytest.mark.slow
 
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
+COUNTS = st.none() | st.integers(0, 10**6)
+USAGES = st.builds(Usage, input=COUNTS, reasoning=COUNTS, visible=COUNTS, generated=COUNTS)
+FAILED_AFTER_REASONING = Response(
+    item_id="addition-0",
+    reasoning_text="First, 1 + 1 = 2. Then",
+    usage=Usage(input=20, reasoning=9, visible=0, generated=9, source="reported"),
+    error=Failure(kind="item", message="the response was cut off"),
+)
+FAILURES = st.builds(Failure, kind=st.sampled_from(["item", "transient"]), message=TEXTS)
+
 
 def info_of(folder: Path) -> RunInfo:
     return jsonl.read_json(folder / INFO, RunInfo)
@@ -50,12 +67,89 @@ def sorted_responses(folder: Path) -> list[Response]:
     return sorted(iter_responses(folder), key=lambda response: response.request_id)
 
 
-def evaluate(folder: Path, respond: Any, dataset: str = "v1", **arguments: Any) -> Path:
-    """Evaluate two tasks of a dataset with Inspect, and return the folder of the log."""
+def round_trip(run: Path, folder: Path, dataset: str | None = None) -> Path:
+    """Export a run to a log of Inspect, and import the log."""
+    list(export_runs([run], folder / "logs"))
+    (imported,) = import_logs([folder / "logs"], folder / "imported", dataset)
+    return imported
+
+
+def assert_same_run(run: Path, imported: Path) -> None:
+    old, new = info_of(run), info_of(imported)
+    assert (imported / new.dataset.path).resolve() == (run / old.dataset.path).resolve()
+    same = {"dataset": old.dataset, "source": old.source}
+    assert new.source == "imported" and msgspec.structs.replace(new, **same) == old
+    assert sorted_responses(imported) == sorted_responses(run)
+
+
+@settings(max_examples=12, deadline=None)
+@example([FAILED_AFTER_REASONING])
+@given(
+    st.lists(
+        st.builds(
+            Response,
+            item_id=st.just("addition-0"),
+            text=TEXTS,
+            reasoning_text=st.none() | TEXTS.filter(bool),
+            finish_reason=st.sampled_from(["stop", "length", "refusal", "other", None]),
+            usage=USAGES,
+            cost=st.none() | st.floats(0, 10),
+            error=st.none() | FAILURES,
+            served_model=st.none() | st.just("gpt-5-2025"),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_an_exported_run_is_imported_without_loss(answers: list[Response]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data = runs.dataset(folder)
+        responses = {
+            str(number): msgspec.structs.replace(answer, sample=number)
+            for number, answer in enumerate(answers)
+        }
+        run = runs.run(
+            folder / "run", data, responses, tasks=("addition",), limit=1, samples=len(answers)
+        )
+        assert_same_run(run, round_trip(run, folder, str(data.path)))
+
+
+def test_a_run_of_v1_is_found_again_without_a_folder(tmp_path: Path) -> None:
+    run = canned.write_canned_run(tmp_path / "run", open_dataset("v1"))
+    imported = round_trip(run, tmp_path)
+    assert_same_run(run, imported)
+    before = (imported / "responses.jsonl").read_bytes()
+    import_logs([tmp_path / "logs"], tmp_path / "imported")
+    assert (imported / "responses.jsonl").read_bytes() == before
+
+
+def test_logs_of_two_own_datasets_become_two_runs_or_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "datasets"
+    for name, task in (("first", "addition"), ("second", "mean")):
+        data = runs.dataset(folder, name, tasks=(task,))
+        answers = {"0": runs.right(task, 0)}
+        runs.run(tmp_path / name, data, answers, tasks=(task,), limit=1)
+        list(export_runs([tmp_path / name], tmp_path / "logs"))
+    with pytest.raises(BadInput) as error:
+        import_logs([tmp_path / "logs"], tmp_path / "runs", str(folder / "first"))
+    assert "of the dataset second@" in str(error.value)
+    assert "import this log by itself" in str(error.value)
+    assert not (tmp_path / "runs").exists()
+    # Here, the other one is found by its name.
+    monkeypatch.chdir(tmp_path)
+    imported = import_logs([tmp_path / "logs"], tmp_path / "runs", str(folder / "first"))
+    assert {info_of(run).dataset.name for run in imported} == {"first", "second"}
+
+
+def evaluate(folder: Path, respond: Any, **arguments: Any) -> Path:
+    """Evaluate two tasks of v1 with Inspect, and return the folder of the log."""
     inspect_ai.eval(
         "numbench/v1",
         model=get_model("mockllm/model", custom_outputs=respond),
-        task_args={"tasks": "addition,sorting", "limit": 3, "few_shot": 2} | {"dataset": dataset},
+        task_args={"tasks": "addition,sorting", "limit": 3, "few_shot": 2},
         log_dir=str(folder),
         display="none",
         **arguments,
@@ -152,18 +246,22 @@ def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
     assert {response.usage.input for response in responses} == {tokens}
 
 
-def test_the_questions_of_an_own_dataset_are_found_by_hash(tmp_path: Path) -> None:
-    tasks = ("addition", "sorting")
-    (tmp_path / "one").mkdir()
-    data = runs.dataset(tmp_path / "one", "own", tasks=tasks)
-    logs = evaluate(tmp_path / "logs", thoughtful, str(data.path))
-    data.path.rename(tmp_path / "moved")
-    for given in (None, "v1"):
-        with pytest.raises(BadInput, match="name the folder of its dataset with --dataset"):
-            import_logs([logs], tmp_path / "runs", given)
-    assert not (tmp_path / "runs").exists()
-    (run,) = import_logs([logs], tmp_path / "runs", str(tmp_path / "moved"))
-    assert info_of(run).dataset.sha256 == data.manifest.sha256
+def test_a_run_with_other_prompts_is_exported_and_imported(tmp_path: Path) -> None:
+    numbench = CommandLine(tmp_path, None)
+
+    async def script(received: servers.ReceivedRequest) -> servers.Reply:
+        return servers.plain(received)
+
+    with servers.serve(script) as server:
+        options = "--model openai/x --prompts paraphrase-1 --limit 2 --out run --base-url"
+        numbench("run", *options.split(), server.url)
+    numbench("export", "run", "--to", "inspect", "--out", "logs")
+    numbench("import", "logs", "--out", "runs")
+    (imported,) = (tmp_path / "runs").iterdir()
+    assert sorted_responses(imported) == sorted_responses(tmp_path / "run")
+    assert numbench("show", str(imported), "--limit", "1") == numbench(
+        "show", "run", "--limit", "1"
+    )
 
 
 def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:
@@ -183,7 +281,6 @@ def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:
 
     other = {"task": "gsm8k", "task_registry_name": "gsm8k"}
     refused("a log of the task 'gsm8k'; only numbench/v1", **other)
-    refused("an export of numbench; use the run folder", metadata={"run": {}})
     refused("of the dataset v1@000000, but", metadata={"dataset_sha256": "0" * 64})
     refused("the question of .* is 'What is 1", question="What is 1 + 1?")
     (tmp_path / "broken.eval").write_bytes(b"PK")

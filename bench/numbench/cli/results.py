@@ -126,18 +126,29 @@ def _regression_table(compared: Regression) -> Table:
 
 
 @takes_arguments_of(api.show)
-def show(**values: Any) -> None:
+def show(
+    *,
+    kind: Annotated[
+        list[str] | None,
+        option("KIND", "Only this kind of error (see docs/scoring.md). Repeatable."),
+    ] = None,
+    item: Annotated[
+        list[str] | None, option("PREFIX", "Only questions whose id starts with this. Repeatable.")
+    ] = None,
+    **values: Any,
+) -> None:
     """Show questions with their answers and the first wrong digit.
 
     \b
     Examples:
       numbench show results/RUN --wrong --tasks mean --limit 5
-      numbench show results/RUN --kinds carry,swap
-      numbench show results/RUN --items addition-9d0c
+      numbench show results/RUN --kind carry --kind swap
+      numbench show results/RUN --item addition-9d0c
 
     Prints to the terminal and writes no files.
     """
-    api.show(**given_values(values), on_selected=set_result)
+    chosen = given_values(values | {"kinds": kind, "items": item})
+    api.show(**chosen, on_selected=set_result)
 
 
 @takes_arguments_of(api.merge)

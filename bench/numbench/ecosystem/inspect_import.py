@@ -1,10 +1,10 @@
-"""Logs of numbench's task in Inspect as runs."""
+"""Logs of Inspect as runs: those that numbench exported, and those of its task in Inspect."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput, ModelUsage
 
 
+class _LoggedRun(NamedTuple):
+    """A run as read from a log, and the folder to be written."""
+
+    log: Path
+    folder: Path
+    info: RunInfo
+    responses: list[Response]
+
+
 def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) -> list[Path]:
     """Import the logs at or below `paths`; return the run folders written below `out`.
 
@@ -32,13 +41,13 @@ def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) ->
     a log cannot be imported.
     """
     require_extra("inspect_ai", "inspect")
-    log_of: dict[Path, Path] = {}
+    runs: dict[Path, _LoggedRun] = {}
     for log in [log for path in paths for log in _find_logs(path)]:
-        if (other := log_of.setdefault(out / log.stem, log)) != log:
-            raise BadInput(f"{log} and {other} would be the same run folder: rename one file")
-    runs = {folder: _read_log(log, folder, dataset) for folder, log in log_of.items()}
-    for folder, (info, responses) in runs.items():
-        write_run(folder, info, responses)
+        run = _read_log(log, out / log.stem, dataset)
+        if (other := runs.setdefault(run.folder, run)).log != log:
+            raise BadInput(f"{log} and {other.log} would be the same run folder: rename one file")
+    for run in runs.values():
+        write_run(run.folder, run.info, run.responses)
     return list(runs)
 
 
@@ -63,7 +72,7 @@ def _is_log(file: Path) -> bool:
     return content.keys() >= {"version", "eval"}
 
 
-def _read_log(path: Path, folder: Path, dataset: str | None) -> tuple[RunInfo, list[Response]]:
+def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
     """Return the run of an `.eval` or `.json` log, to be written to `folder`.
 
     Raises BadInput if the file is not a log of numbench's task, or if its questions are not those
@@ -82,15 +91,29 @@ def _read_log(path: Path, folder: Path, dataset: str | None) -> tuple[RunInfo, l
     if not log.samples:
         raise BadInput(f"{path}: no samples in this log")
     metadata = log.eval.metadata or {}
-    if "run" in metadata:
-        raise BadInput(f"{path}: an export of numbench; use the run folder that was exported")
-    name = str(log.eval.task_args.get("dataset", "v1"))
-    source = _find_dataset(path, name, str(metadata.get("dataset_sha256") or ""), dataset)
+    exported = metadata.get("run")
+    if exported is None:
+        name = str(log.eval.task_args.get("dataset", "v1"))
+        source = _find_dataset(path, name, str(metadata.get("dataset_sha256") or ""), dataset)
+        info = _rebuilt_info(log, source, folder)
+    else:
+        try:
+            info = msgspec.convert(exported, RunInfo)
+        except msgspec.ValidationError as error:
+            raise BadInput(
+                f"{path}: eval.metadata.run is not a run of numbench: {error}"
+            ) from error
+        source = _find_dataset(path, info.dataset.name, info.dataset.sha256, dataset)
+        info = msgspec.structs.replace(info, source="imported", dataset=source.ref(folder))
+    responses = []
     # Inspect asks invalidated samples again: they are open questions of the run.
-    samples = [each for each in log.samples if each.invalidation is None]
-    for sample in samples:
-        _check_question(f"{path}, sample {sample.id}, epoch {sample.epoch}", source, sample)
-    return _rebuilt_info(log, source, folder), list(map(_response, samples))
+    for sample in (each for each in log.samples if each.invalidation is None):
+        place = f"{path}, sample {sample.id}, epoch {sample.epoch}"
+        _check_question(
+            place, source, sample, any_text=bool(info.transform) or info.prompt.name != PAPER
+        )
+        responses.append(_response(sample) if exported is None else _own_response(place, sample))
+    return _LoggedRun(path, folder, info, responses)
 
 
 def _find_dataset(path: Path, name: str, sha256: str, override: str | None) -> Dataset:
@@ -115,18 +138,33 @@ def _find_dataset(path: Path, name: str, sha256: str, override: str | None) -> D
     )
 
 
-def _check_question(place: str, source: Dataset, sample: EvalSample) -> None:
-    """Raise BadInput if the dataset has no such item, or another question."""
+def _check_question(place: str, source: Dataset, sample: EvalSample, any_text: bool) -> None:
+    """Raise BadInput if the dataset has no such item, or another question.
+
+    any_text: whether the question was asked in another form.
+    """
     item = source.by_id.get(str(sample.id))
     if item is None:
         raise BadInput(f"{place}: no item {sample.id!r} in the dataset {source.path}")
     messages = sample.input
     prompt = messages if isinstance(messages, str) else messages[-1].text if messages else None
-    if prompt not in (None, item.prompt):
+    if prompt not in (None, item.prompt) and not any_text:
         raise BadInput(
             f"{place}: the question of {item.id} is {prompt[:60]!r}, but {item.prompt[:60]!r} in "
             f"the dataset {source.path}"
         )
+
+
+def _own_response(place: str, sample: EvalSample) -> Response:
+    """Return the record of a response that numbench exported, with the texts of the sample."""
+    record = (sample.metadata or {}).get("response")
+    if not isinstance(record, dict):
+        raise BadInput(f"{place}: metadata.response, the record of the response, is missing")
+    texts = {"text": sample.output.completion, "reasoning_text": _reasoning_text(sample.output)}
+    try:
+        return msgspec.convert(record | texts, Response)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{place}: metadata.response: {error}") from error
 
 
 def _response(sample: EvalSample) -> Response:

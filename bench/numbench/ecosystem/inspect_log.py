@@ -1,6 +1,7 @@
-"""Runs as logs of Inspect, for `inspect view` and Inspect's analysis functions.
+"""Runs as logs of Inspect. `numbench.ecosystem.inspect_import` reads them.
 
-The metadata contain the records of the run and of each response.
+An exported log is for `inspect view` and Inspect's analysis functions. Its metadata contain the
+records of the run and of each response, so that its import loses nothing.
 """
 
 from __future__ import annotations
