@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from numbench.tasks import PAPER_TASKS, TASK_GROUPS
-from numbench.tasks.prompts import load_prompt_set
+from numbench.transforms import open_variant
 from studies.csv_tables import read_tables
 from studies.measured.__main__ import RESULTS, build, main
 from tests.support.command_line import CommandLine
@@ -43,6 +43,6 @@ def test_a_run_without_an_answer_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_prompts_that_ask_for_a_call_allow_tools_and_name_the_function() -> None:
-    prompts = load_prompt_set(str(ROOT / "studies/measured/prompts"))
+    prompts = open_variant(ROOT / "studies/measured/prompts", None).prompts
     assert prompts.options.tools
     assert all("calculator" in str(prompts.system_prompt(task)) for task in PAPER_TASKS)
