@@ -474,3 +474,11 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         """The number of samples per item."""
         samples = self.settings.get("samples")
         return samples if isinstance(samples, int) and samples > 1 else 1
+
+
+class Estimate(NamedTuple):
+    """A value with its 95% interval, whose ends are None if they are unknown."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None

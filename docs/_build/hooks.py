@@ -33,7 +33,6 @@ INCLUDED_PAGES = (
     "results/horizon-study/README.md",
     "results/measured/README.md",
     "results/multitask/README.md",
-    "results/peers/README.md",
     "results/products/README.md",
     "results/representations/README.md",
     "results/rescored-study/README.md",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.models.server_context import server_context
+from numbench.models.http_client import server_context
 from tests.support.command_line import CommandLine
 from tests.support.servers import chat, serve
 

@@ -16,9 +16,8 @@ from matplotlib.figure import Figure
 from numbench import plot_style
 from numbench.dataset.store import Dataset
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
-from numbench.records import Response, Usage
+from numbench.records import Estimate, Response, Usage
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures import FIGURES, FigureSpec, render, write_figures
 from numbench.reporting.figures.curves import difficulty_curve
 from numbench.reporting.figures.draw import MARK, Point, pareto_front

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
-"""Whether to show all warnings in full."""
+"""Whether to show all warnings."""
 
 
 VALUES_OF = {
@@ -70,7 +70,7 @@ DryRun = Annotated[
 SWITCHES = {
     "--json": "Print the result as JSON, and everything else on stderr.",
     "--quiet": "Print only the result and errors.",
-    "--verbose": "Print all warnings in full.",
+    "--verbose": "Print all warnings, not only the first.",
     "--debug": "Print the traceback of an error.",
 }
 """The options of every command, which `numbench.cli.run_app` implements."""

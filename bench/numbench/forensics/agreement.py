@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 
-"""Digits to which answers are compared with other computations, as in the scores."""
-
 FLOAT64_DIGITS = 17
 """Digits that identify a number of the type float64."""
 

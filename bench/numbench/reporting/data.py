@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from numbench.published import published_means, published_models
-from numbench.records import ProtocolName
+from numbench.records import Estimate, ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import level_rank
 from numbench.reporting.references import has_references, read_references
 from numbench.reporting.values import Configuration, Measure, run_configurations

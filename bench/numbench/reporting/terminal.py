@@ -35,7 +35,7 @@ def terminal_report(
 ) -> RenderableType:
     """Return the scores, the answer, and the warnings of a report; fits a terminal's width.
 
-    all_warnings: in full; otherwise the first ones about scores, in a line each.
+    all_warnings: instead of the first ones about scores.
     """
     data = result.data
     parts: list[RenderableType] = [Text(_title(data))] if data.runs else []
@@ -149,16 +149,17 @@ def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
     yield from map(Text, built.notes)
 
 
-def _warning_lines(data: ReportData, in_full: bool = False) -> Iterator[RenderableType]:
+def _warning_lines(data: ReportData, all_warnings: bool = False) -> Iterator[RenderableType]:
     """Yield the number of warnings under each heading, and a table of those to show."""
     warnings = report_warnings(data)
     for heading, texts in warnings.items():
         yield Text(f"! {heading} ({len(texts)})", style="bold yellow")
         table = Table(box=None, show_header=False, padding=(0, 0, 0, 2), style="yellow")
-        table.add_column(no_wrap=not in_full, overflow="fold" if in_full else "ellipsis")
         few = texts[:_MAX_LISTED_WARNINGS] if heading == AFFECTS_SCORES else []
-        for text in texts if in_full else few:
+        listed = texts if all_warnings else few
+        more = len(texts) - len(listed) if listed else 0
+        for text in (*listed, *([f"… and {more} more"] if more else [])):
             table.add_row(Text(text))
         yield table
-    if warnings and not in_full:
-        yield Text("In full: --verbose, report.html, report.json", style="dim")
+    if warnings and not all_warnings:
+        yield Text("All warnings: --verbose, report.html, report.json", style="dim")

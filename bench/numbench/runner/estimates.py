@@ -8,8 +8,8 @@ from typing import NamedTuple
 from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
+from numbench.models.http_client import server_context
 from numbench.models.prices import fee_parameters
-from numbench.models.server_context import server_context
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun

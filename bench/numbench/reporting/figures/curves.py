@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
+from numbench.records import Estimate
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     count_axis,
     facets,

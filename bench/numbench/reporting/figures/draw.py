@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from matplotlib.transforms import Bbox
 
 from numbench.plot_style import FULL_WIDTH, GRAY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle, fix_layout
-from numbench.reporting.estimate import Estimate
+from numbench.records import Estimate
 from numbench.reporting.names import one_line
 
 LEAD_WIDTH = 4.75

@@ -12,8 +12,8 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from numbench.plot_style import FULL_WIDTH, PALETTE
+from numbench.records import Estimate
 from numbench.reporting.data import Configuration, ReportData, amount_estimate
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     Dot,
     color_bar,

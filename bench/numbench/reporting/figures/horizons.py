@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import isotonic_rates
 from numbench.plot_style import BLACK, GRAY, PALETTE, RunStyle
+from numbench.records import Estimate
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
     Dot,

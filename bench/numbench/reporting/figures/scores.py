@@ -21,8 +21,8 @@ from numbench.plot_style import (
     PUBLISHED_LINE,
     SMALL_FONT_SIZE,
 )
+from numbench.records import Estimate
 from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.figures.draw import (
     LEAD_WIDTH,
     Point,

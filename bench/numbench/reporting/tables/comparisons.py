@@ -8,9 +8,9 @@ from statistics import fmean
 
 import numpy as np
 
+from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, PairDifference
 from numbench.reporting.data import ReportData, amount_estimate
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
 from numbench.reporting.values import TaskValues, common_items, make_stratum
 from numbench.scoring.scored_run import few_shot_count

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from numbench.forensics.answers import MAX_ANSWERS
 from numbench.forensics.computations import COMPUTATIONS
+from numbench.records import Estimate
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
 
 

@@ -8,9 +8,9 @@ from numbench.horizon import StopReason
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
 from numbench.horizon.psychometric import Estimate as SizeEstimate
+from numbench.records import Estimate
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table
 

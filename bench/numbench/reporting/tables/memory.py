@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numbench.memory_test.outcome import Outcome
+from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import one_line
 from numbench.reporting.tables.model import TASK_COLUMNS, Column, Row, Table
 from numbench.tasks import TASKS

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.estimate import Estimate
 from numbench.stats.multiple_testing import RankSet
 
 Cell = str | int | float | Estimate | RankSet | None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from numbench.csv_files import encode_csv
-from numbench.reporting.estimate import Estimate
+from numbench.records import Estimate
 from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row
 from numbench.stats.multiple_testing import RankSet
 

@@ -8,10 +8,9 @@ from statistics import fmean
 
 import msgspec
 
-from numbench.records import Completion, Item, ToolCall
+from numbench.records import Completion, Estimate, Item, ToolCall
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, ReportData, amount_estimate, score_estimate
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import level_rank
 from numbench.reporting.tables.model import (
     TASK_COLUMNS,

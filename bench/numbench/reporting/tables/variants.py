@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
-from numbench.records import PAPER, Answer, Item, RunInfo
+from numbench.records import PAPER, Answer, Estimate, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
-from numbench.reporting.estimate import Estimate
 from numbench.reporting.names import one_line
 from numbench.reporting.tables.model import (
     TASK_COLUMNS,
