@@ -13,6 +13,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -159,7 +160,8 @@ class HttpClient:
         # A client has one connection: httpx2 looks at all of a client's connections per request.
         client = self._idle.pop() if self._idle else self.client(url)
         try:
-            async with client.stream(method, url, headers=headers, content=body) as response:
+            target = _parsed(url)
+            async with client.stream(method, target, headers=headers, content=body) as response:
                 self._has_connected = True
                 parts, size = [], 0
                 async for part in response.aiter_bytes():
@@ -172,6 +174,14 @@ class HttpClient:
                 return Reply(response.status_code, response.headers, b"".join(parts))
         finally:
             self._idle.append(client)
+
+
+@lru_cache(maxsize=16)
+def _parsed(url: str) -> httpx2.URL:
+    """Return a URL, which is parsed once for all requests to it."""
+    import httpx2
+
+    return httpx2.URL(url)
 
 
 class _Trace:
