@@ -330,16 +330,17 @@ def show(
     *,
     wrong: bool = False,
     tasks: Annotated[Sequence[str] | str | None, "A,B|all"] = "all",
-    kinds: Annotated[Sequence[str] | str | None, "A,B"] = None,
+    kinds: Sequence[str] | str | None = None,
     difficulty: Annotated[tuple[int, int] | None, "MIN MAX"] = None,
-    items: Annotated[Sequence[str] | str | None, "A,B"] = None,
+    items: Sequence[str] | str | None = None,
     limit: Annotated[int | None, "N"] = None,
     protocol: ProtocolName = "exact",
     on_selected: Callable[[dict[str, "ShownTask"]], object] = lambda _: None,
 ) -> None:
     """Print items of a run: question, exact answer, response, and the first wrong digit.
 
-    Lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
+    `kinds` are the error kinds of docs/scoring.md, and `items` are item ids or beginnings of them;
+    lists may be text like "mean,std". Raises BadInput if the folder contains no run, or for an
     unknown task or kind.
 
     run: Run folder.
@@ -348,11 +349,7 @@ def show(
 
     tasks: Tasks, separated by commas.
 
-    kinds: Only these kinds of errors (see docs/scoring.md).
-
     difficulty: Only questions with a difficulty δ in this range.
-
-    items: Only questions whose ids start with one of these.
 
     limit: At most N questions per task. [default: all]
 

@@ -159,8 +159,8 @@ def merge(**values: Any) -> None:
     Examples:
       numbench run --model gpt-6.2-sol --reasoning high --shard 1/2
       numbench run --model gpt-6.2-sol --reasoning high --shard 2/2
-      numbench merge results/gpt-5_high_v1_shard-* --out results/gpt-5_high_v1
-      numbench report results/gpt-5_high_v1
+      numbench merge results/gpt-6.2-sol_high_paper_shard-* --out results/all
+      numbench report results/all
 
     The runs must agree in everything that shapes an answer (model, level, settings, dataset,
     prompts) and share no questions. If shards are missing, merge the result with them later, or

@@ -177,7 +177,7 @@ def _detectable(tasks: Sequence[ComparedTask], margin: float | None) -> Iterator
             least, worst = min(bounds)
             yield (
                 f"Largest regression that is not excluded: {max(0.0, -least):.1f} points "
-                f"({task_name(worst)}). A larger --margin passes."
+                f"({task_name(worst)})."
             )
         return
     if known := [(task.detectable, task.task) for task in tasks if task.detectable is not None]:

@@ -96,6 +96,8 @@ class Regression(NamedTuple):
         parts += [f"change {decisive[0].texts[2]}"] if len(decisive) == 1 else []
         known = [task.detectable for task in decisive if task.detectable is not None]
         parts += [f"detects a drop of {max(known):.1f}"] if known and self.margin is None else []
+        parts += [f"margin {self.margin:g}"] if self.margin is not None else []
+        parts += [failure for failure in self.failures if " -> " not in failure]
         return f"{'FAIL' if self.failures else 'PASS'}: {', '.join(parts)}"
 
 

@@ -106,7 +106,7 @@ class RunSpec:
     executed."""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
     """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
-    trailing-zeros, decimal-comma, swap, negate [default: none]"""
+    trailing-zeros, decimal-comma, swap, negate. [default: none]"""
     few_shot: Annotated[int, Option("Questions", "N", is_recorded=True)] = 0
     """Worked examples before each question, from the validation split."""
     samples: Annotated[
