@@ -282,6 +282,7 @@ def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbenc
         "80 previously answered items of 2 tasks answered again (at least 99% required per task); "
         "--partial compares what both runs answered\n"
     )
+    assert "FAIL: All " in done.out and "40 of 80 previously answered items" in done.out
     passed = numbench("compare", old, short, "--partial")
     assert (passed.code, passed.err) == (0, "")
     said = " ".join(passed.out.split())
