@@ -107,8 +107,11 @@ def prompts() -> None:
     """
     from numbench.tasks.prompts import bundled_sets, load_prompt_set
 
-    sets = map(load_prompt_set, bundled_sets())
-    listed = [ListedPrompts(each.name, len(each.tasks), each.options.description) for each in sets]
+    listed = []
+    for each in map(load_prompt_set, bundled_sets()):
+        # The file of the paper's set never changes, and has no description.
+        description = each.options.description or "The prompts of the paper."
+        listed.append(ListedPrompts(each.name, len(each.tasks), description))
     console().print(record_table(set_result(listed)))
 
 
