@@ -40,6 +40,7 @@ from numbench.runner.execution import run
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from tests.models.batch_servers import GeminiJobs, planned
+from tests.support.extended_spec import ExtendedSpec
 from tests.support.servers import serve
 
 QUESTION = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
@@ -200,6 +201,8 @@ def test_a_plugin_whose_requests_cannot_be_stopped_gets_no_preview(
     for changes in ({"params": {"a": 1}}, {"headers": {"a": "b"}}):
         with pytest.raises(BadInput, match="without `inspects_requests`: omit --"):
             plan(replace(spec, **changes))
+    with pytest.raises(BadInput, match="without `inspects_requests`: omit --top-p"):
+        plan(ExtendedSpec("acme/any", limit=1, out=tmp_path / "other", top_p=0.5))
 
 
 def test_a_plugin_without_levels_rejects_reasoning(install: Callable[..., None]) -> None:

@@ -4,9 +4,9 @@ import inspect
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,22 +19,15 @@ from numbench.cli import app
 from numbench.cli.options import CommandWithPanels, given_values, takes_options_of
 from numbench.errors import BadInput
 from numbench.runner.execution import run as execute
-from numbench.runner.options import Option, field_docs, options_of
+from numbench.runner.options import field_docs, options_of
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.suite import suite_file
 from tests.support import servers
+from tests.support.extended_spec import ExtendedSpec
 from tests.support.runs import QUICK
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 SECRET = "0f8fad5b-d9cb-469f-a165-70867728950e"
-
-
-@dataclass(frozen=True)
-class ExtendedSpec(RunSpec):
-    """A specification with one more option."""
-
-    top_p: Annotated[float | None, Option("Sampling", "P", at_least=0, is_setting=True)] = None
-    """Nucleus sampling."""
 
 
 def test_one_field_adds_an_option_to_the_command_line_and_to_python() -> None:

@@ -184,7 +184,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         (
             not description.provider.inspects_requests,
             "has a provider without `inspects_requests`",
-            "params headers",
+            f"params headers {sampling}",
         ),
         (not description.provider.takes_tools, "has a provider that takes no tools", "tools"),
     )
