@@ -26,7 +26,7 @@ from typing import Any
 
 from aiohttp import web
 
-from numbench.journal import read_rounds
+from numbench.journal.run_folder import read_rounds
 from numbench.scoring.horizon_outcomes import read_outcomes
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set

@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeVar, get_args
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from numbench.dataset.store import Dataset, open_dataset, open_run_dataset
-from numbench.journal import read_run, write_run
+from numbench.journal.run_folder import read_run, write_run
 from numbench.records import DatasetRef, Item, PromptRef, ProtocolName, Response, RunInfo
 from numbench.scoring import (
     ScoredRun,

@@ -13,8 +13,8 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 
+from numbench.core.jsonl import write_atomically
 from numbench.errors import NumbenchError
-from numbench.jsonl import write_atomically
 from numbench.plot_style import plot_style, render_figure
 
 

@@ -44,8 +44,8 @@ from bittoken.tokens import (
 )
 from numbench.cli import run_app
 from numbench.cli.options import print_to_stderr
+from numbench.core.jsonl import read_json
 from numbench.errors import BadInput
-from numbench.jsonl import read_json
 
 if TYPE_CHECKING:
     from torch import Tensor

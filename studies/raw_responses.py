@@ -20,10 +20,10 @@ from typing import NamedTuple
 import msgspec
 
 from numbench._version import __version__
-from numbench.csv_files import read_csv
+from numbench.core.csv_files import read_csv
 from numbench.dataset.store import Dataset, read_published_labels, released_dataset
 from numbench.errors import BadInput
-from numbench.journal import write_run
+from numbench.journal.run_folder import write_run
 from numbench.records import PAPER, Failure, Item, Response, RunInfo, Scalar, Usage
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set

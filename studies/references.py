@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import numbench as nb
-from numbench.journal import read_info
+from numbench.journal.run_folder import read_info
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from studies.pages import write_study_pages
 from studies.raw_responses import import_study

@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 
 from bittoken.recipe import load_recipe
 from numbench.cli import _COMMANDS, app, main
+from numbench.core.secrets import load_env_file
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
-from numbench.secrets import load_env_file
 from tests.support.command_line import KEYS, NUMBENCH, numbench
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.csv_files import encode_csv
+from numbench.core.csv_files import encode_csv
 
 
 def written(cell: object) -> str:

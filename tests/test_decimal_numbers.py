@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.decimal_numbers import (
+from numbench.core.decimal_numbers import (
     DecimalNumber,
     align_exponents,
     format_decimal,

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import numbench as nb
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.errors import BadInput
-from numbench.journal import (
+from numbench.journal.merge import merge_runs
+from numbench.journal.run_folder import (
     SENT,
     Journal,
     find_runs,
@@ -25,7 +26,6 @@ from numbench.journal import (
     read_run,
     write_run,
 )
-from numbench.journal_merge import merge_runs
 from numbench.records import (
     Failure,
     ItemSample,
@@ -309,7 +309,7 @@ def test_until_a_merge_is_complete_no_run_is_at_the_destination(
     before = snapshot(*halves)
     for function in ("_read_responses", "store_prompts", "jsonl.write_json"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(f"numbench.journal_merge.{function}", Mock(side_effect=KeyboardInterrupt))
+            patch.setattr(f"numbench.journal.merge.{function}", Mock(side_effect=KeyboardInterrupt))
             merge_runs(halves, tmp_path / "merged")
         assert find_runs([tmp_path]) == sorted(halves)
     # The last one left all responses without their description.

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numbench.core.jsonl import encode
 from numbench.errors import BadInput
-from numbench.journal import Journal, iter_responses, read_run
-from numbench.journal_repair import verify_run
-from numbench.jsonl import encode
+from numbench.journal.repair import verify_run
+from numbench.journal.run_folder import Journal, iter_responses, read_run
 from numbench.records import Response
 from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys

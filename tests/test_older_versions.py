@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.runner.execution import run
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct

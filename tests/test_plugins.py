@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from numbench.core.plugins import load_plugins
 from numbench.errors import BadInput
-from numbench.plugins import load_plugins
 
 GROUP = "numbench.test_plugins"
 

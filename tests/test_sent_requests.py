@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import SENT, Journal, iter_responses, lost_requests
+from numbench.journal.run_folder import SENT, Journal, iter_responses, lost_requests
 from numbench.records import ItemSample, Response
 from numbench.tasks.items import make_item
 from tests.support.runs import INFO

@@ -14,15 +14,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from numbench.cli import app
-from numbench.csv_files import read_csv
-from numbench.journal import read_run
+from numbench.core.csv_files import read_csv
+from numbench.journal.run_folder import read_run
+from numbench.journal.served_models import ServedModels, is_same_model
 from numbench.records import Completion, Failure
 from numbench.runner import workers
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
-from numbench.served_models import ServedModels, is_same_model
 from tests.support import servers
 from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys

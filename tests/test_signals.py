@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from numbench.signals import stop_on_signals
+from numbench.core.signals import stop_on_signals
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -38,7 +38,7 @@ def test_repeated_termination_signals_count_once() -> None:
 
 def test_a_signal_ignored_by_nohup_stays_ignored() -> None:
     code = (
-        "import signal; from numbench.signals import stop_on_signals\n"
+        "import signal; from numbench.core.signals import stop_on_signals\n"
         "with stop_on_signals(lambda: print('stopping')):\n"
         "    signal.raise_signal(signal.SIGHUP); print('still running')\n"
         "    signal.raise_signal(signal.SIGTERM)\n"

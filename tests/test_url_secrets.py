@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from numbench.secrets import mask_secret_segments, secret_segments
+from numbench.core.secrets import mask_secret_segments, secret_segments
 
 HEX = "0123456789abcdef0123456789abcdef"
 

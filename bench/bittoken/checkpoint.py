@@ -20,8 +20,8 @@ from msgspec import Struct
 from bittoken.network import ModelConfig, Network
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
+from numbench.core.jsonl import read_json, write_atomically
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import read_json, write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor

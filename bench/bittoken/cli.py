@@ -117,7 +117,7 @@ def _show(recipe: Recipe) -> None:
 
 def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
     from bittoken.train import train
-    from numbench.signals import stop_on_signals
+    from numbench.core.signals import stop_on_signals
 
     stop, deadline = threading.Event(), None if minutes is None else time.monotonic() + 60 * minutes
 

@@ -21,9 +21,9 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from bittoken.recipe import TEXT
 from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Vocabulary
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
+from numbench.core.jsonl import read_json, write_atomically
 from numbench.errors import BadInput
-from numbench.jsonl import read_json, write_atomically
 from numbench.tasks.random_words import RandomStream
 
 Split = Literal["train", "val"]

@@ -33,9 +33,14 @@ from numpy.typing import NDArray
 
 from bittoken.encodings import DIGITS_PER_TOKEN, find_encoding
 from bittoken.encodings.base import IntArray
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal, parse_decimal
+from numbench.core.decimal_numbers import (
+    SIGNIFICANT_DIGITS,
+    format_decimal,
+    from_decimal,
+    parse_decimal,
+)
+from numbench.core.jsonl import read_json
 from numbench.errors import BadInput
-from numbench.jsonl import read_json
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import Question

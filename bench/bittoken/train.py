@@ -28,8 +28,8 @@ from bittoken.recipe import Recipe
 from bittoken.text import make_tokenizer
 from bittoken.tokens import Samples, Vocabulary, read_text_tokens
 from numbench._version import __version__
+from numbench.core.jsonl import encode, read_json, read_lines, write_atomically, write_json
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import encode, read_json, read_lines, write_atomically, write_json
 
 RECIPE_FILE, METRICS_FILE = "recipe.json", "metrics.jsonl"
 CHECKPOINT_FOLDER, STATE_FILE, TOKENIZER_FILE = "checkpoint", "state.pt", "tokenizer.json"

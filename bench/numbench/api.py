@@ -12,7 +12,7 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
 
-from numbench.arguments import checked
+from numbench.core.arguments import checked
 from numbench.errors import BadInput, NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.options import field_docs, options_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numbench.ecosystem.export import Exported
     from numbench.horizon.estimate import TaskHorizon
     from numbench.item_view import ShownTask
-    from numbench.journal_merge import MergedRun
+    from numbench.journal.merge import MergedRun
     from numbench.leaderboard import Leaderboard
     from numbench.memory_test.outcome import Outcome
     from numbench.reporting.build import ReportResult
@@ -356,9 +356,9 @@ def show(
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
     formats are read too. paper: the paper's scoring.
     """
+    from numbench.core.safe_console import SafeConsole
     from numbench.item_view import ItemFilter, item_texts, select_items
     from numbench.reporting.regression import run_folder
-    from numbench.safe_console import SafeConsole
 
     tasks = task_names(tasks) if isinstance(tasks, str) else tasks
     kinds, items = (
@@ -400,7 +400,7 @@ def merge(
 
     out: Run folder to write.
     """
-    from numbench.journal_merge import merge_runs
+    from numbench.journal.merge import merge_runs
 
     return merge_runs(_some_paths(runs), Path(out), on_progress)
 

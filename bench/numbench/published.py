@@ -6,8 +6,8 @@ import csv
 from collections.abc import Mapping
 from functools import cache
 
+from numbench.core.resources import resource_folder
 from numbench.errors import BadInput
-from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS
 
 _FILES = {"score": "log_smape", "exact_match": "exact_match", "generated_tokens": "tokens"}

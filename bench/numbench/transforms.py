@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from numbench import jsonl
-from numbench.decimal_numbers import parse_decimal
+from numbench.core import jsonl
+from numbench.core.decimal_numbers import parse_decimal
 from numbench.errors import BadInput
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.tasks import PAPER_TASKS, TASKS

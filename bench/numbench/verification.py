@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from numbench.conversations import Conversations
 from numbench.dataset.audit import audit
 from numbench.dataset.store import (
     MANIFEST,
@@ -18,8 +17,9 @@ from numbench.dataset.store import (
 )
 from numbench.errors import BadInput
 from numbench.forensics.findings import find
-from numbench.journal import find_runs, iter_responses, read_info
-from numbench.journal_repair import verify_run
+from numbench.journal.conversations import Conversations
+from numbench.journal.repair import verify_run
+from numbench.journal.run_folder import find_runs, iter_responses, read_info
 from numbench.memory_test.outcome import holds_memory_test, read_outcome
 from numbench.records import Response, RunInfo, request_id
 from numbench.runner.run_state import answer_defect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import FLOAT64_DIGITS, round_to
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
 from numbench.forensics.computations import FLOAT64, Question

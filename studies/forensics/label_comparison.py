@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import readings, round_half_up, round_to
 from numbench.forensics.answers import AnswersByTask, NumericAnswer
 from numbench.forensics.computations import FLOAT64, Question

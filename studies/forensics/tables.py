@@ -11,7 +11,7 @@ from statistics import fmean
 import pandas as pd
 
 import numbench as nb
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import FLOAT64_DIGITS
 from numbench.forensics.answers import (
     AnswersByTask,

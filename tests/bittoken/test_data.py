@@ -17,7 +17,7 @@ from bittoken.data import (
 from bittoken.mixture import Mixture
 from bittoken.recipe import Recipe, load_recipe
 from bittoken.tokens import Vocabulary
-from numbench.decimal_numbers import normalize, parse_decimal
+from numbench.core.decimal_numbers import normalize, parse_decimal
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
 

@@ -16,7 +16,7 @@ from bittoken.checkpoint import save_checkpoint
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.models import Message, describe_model, open_batch, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion

@@ -12,7 +12,7 @@ from tokenizers import decoders
 
 from bittoken.text import TextData, make_tokenizer, read_documents, split_of, text_pieces
 from bittoken.tokens import Vocabulary, read_text_tokens
-from numbench.decimal_numbers import format_decimal, parse_decimal
+from numbench.core.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
 from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from numbench.core.resources import resource_folder
 from numbench.dataset.audit import audit
 from numbench.errors import BadInput
-from numbench.resources import resource_folder
 from tests.support.command_line import CommandLine
 
 HEADER = "text_prompt,answer\n"

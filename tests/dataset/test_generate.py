@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from numbench.core.resources import resource_folder
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import (
     DatasetSettings,
@@ -20,7 +21,6 @@ from numbench.dataset.settings import (
 from numbench.dataset.shard_files import stratified_sample
 from numbench.dataset.store import open_dataset, released_dataset
 from numbench.errors import BadInput
-from numbench.resources import resource_folder
 from numbench.tasks import CONTEXT_TASKS, PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.random_words import RandomStream, attempts
 

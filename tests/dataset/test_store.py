@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from numbench import jsonl
+from numbench.core import jsonl
+from numbench.core.resources import resource_folder
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import (
@@ -19,7 +20,6 @@ from numbench.dataset.store import (
 )
 from numbench.errors import BadInput
 from numbench.records import DatasetRef
-from numbench.resources import resource_folder
 from numbench.tasks.items import make_item
 
 PACKAGED = resource_folder("datasets")

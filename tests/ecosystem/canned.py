@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from numbench.dataset.store import Dataset
-from numbench.journal import write_run
+from numbench.journal.run_folder import write_run
 from numbench.records import Item, Response, RunInfo, Usage
 from numbench.runner.few_shot import example_messages
 from numbench.scoring import ScoredRun, score_run

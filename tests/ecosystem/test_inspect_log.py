@@ -10,7 +10,7 @@ from numbench.dataset.store import open_dataset
 from numbench.ecosystem.exported_items import METRIC_NAMES
 from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
-from numbench.journal import write_run
+from numbench.journal.run_folder import write_run
 from numbench.records import Response, RunInfo, Usage
 from numbench.runner.few_shot import example_messages, examples, examples_sha256
 from numbench.scoring import score_run, summarize

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import open_dataset
 from numbench.ecosystem.inspect_import import import_logs
 from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
-from numbench.journal import INFO, iter_responses
+from numbench.journal.run_folder import INFO, iter_responses
 from numbench.records import Failure, Response, RunInfo, Usage
 from numbench.runner.few_shot import examples, examples_sha256
 from numbench.scoring import score_run, summarize

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.decimal_numbers import format_decimal, from_decimal
+from numbench.core.decimal_numbers import format_decimal, from_decimal
 from numbench.forensics.agreement import digits_given, readings, round_to
 from numbench.forensics.computations import COMPUTATIONS, LABEL, Question, evaluate
 from numbench.records import Item

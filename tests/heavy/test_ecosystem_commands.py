@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from numbench.core.resources import PACKAGE
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.ecosystem.lm_eval_harness import export_lm_eval
-from numbench.resources import PACKAGE
 from numbench.tasks import PAPER_TASKS
 
 pytestmark = pytest.mark.heavy

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.journal import iter_responses, read_run
+from numbench.journal.run_folder import iter_responses, read_run
 from tests.support import servers
 from tests.support.command_line import CONCURRENCY, start
 from tests.support.runs import KEY, questions, small_dataset

@@ -14,7 +14,7 @@ import pytest
 import numbench as nb
 from numbench import leaderboard as site_module
 from numbench.errors import BadInput
-from numbench.journal import read_info
+from numbench.journal.run_folder import read_info
 from numbench.leaderboard import page_names, settings, write_leaderboard
 from tests.report.runs import all_right, as_paper, dataset, mixed_run, run, said
 

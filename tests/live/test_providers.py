@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import numbench as nb
-from numbench.journal import read_run
+from numbench.core.secrets import key_from_environment, load_env_file
+from numbench.journal.run_folder import read_run
 from numbench.models.catalogue import bundled_models, find_model_provider
 from numbench.models.prices import find_price
 from numbench.models.providers import all_providers
-from numbench.secrets import key_from_environment, load_env_file
 
 pytestmark = pytest.mark.live
 

@@ -20,7 +20,7 @@ import pytest
 from markupsafe import escape
 from rich.console import Console
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.memory_test.outcome import read_outcome as outcome

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from numbench.jsonl import encode
+from numbench.core.jsonl import encode
 from numbench.models.error_bodies import error_code_and_message
 from numbench.records import Completion
 from tests.models.adapter_calls import (

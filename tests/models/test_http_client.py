@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from numbench.core.secrets import known_secrets, mask_secrets
 from numbench.models import Server, http_client, open_model
 from numbench.models.base import Message, RequestSettings
 from numbench.models.facts import HostedProvider
@@ -25,7 +26,6 @@ from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
-from numbench.secrets import known_secrets, mask_secrets
 from tests.models.adapter_calls import ANTHROPIC, CHAT, GEMINI, KEY, call_adapter, valid_reply
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, serve

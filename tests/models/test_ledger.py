@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from tests.support import servers
 from tests.support.run_fixtures import keys
 from tests.support.runs import go, set_prices, small_dataset

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import BadInput
-from numbench.journal import REQUESTS
+from numbench.journal.run_folder import REQUESTS
 from numbench.models import (
     Message,
     Model,

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Response
 from numbench.runner.progress import RunReport
 from numbench.tasks import CONTEXT_TASKS, FORM_TASKS

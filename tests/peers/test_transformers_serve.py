@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Response
 from tests.models import tiny_transformers
 from tests.peers.processes import numbench_run

@@ -13,7 +13,7 @@ from numbench.horizon import DESIGN_VERSION
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
 from numbench.horizon.sizes import task_sizes
-from numbench.journal import ROUNDS, write_run
+from numbench.journal.run_folder import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.tasks import SCALED_TASKS, TASKS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
-from numbench.journal import write_run
+from numbench.journal.run_folder import write_run
 from numbench.records import (
     Answer,
     Difficulty,

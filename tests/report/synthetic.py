@@ -15,7 +15,7 @@ import pytest
 import numbench as nb
 from numbench import tasks
 from numbench.dataset.store import write_dataset
-from numbench.journal import read_run, write_run
+from numbench.journal.run_folder import read_run, write_run
 from numbench.records import Item, Response, RunInfo, Usage
 from numbench.tasks.prompts import load_prompt_set
 

@@ -14,6 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from numbench import plot_style
+from numbench.core.resources import resource_folder
 from numbench.dataset.store import Dataset
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
 from numbench.records import Estimate, Response, Usage
@@ -22,7 +23,6 @@ from numbench.reporting.figures import FIGURES, FigureSpec, render, write_figure
 from numbench.reporting.figures.curves import difficulty_curve
 from numbench.reporting.figures.draw import MARK, Point, pareto_front
 from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
-from numbench.resources import resource_folder
 from numbench.scoring import score_run
 from numbench.scoring.taxonomy import CATEGORIES
 from numbench.tasks import PAPER_TASKS

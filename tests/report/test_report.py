@@ -15,9 +15,10 @@ import pytest
 import numbench as nb
 from numbench.api import load_scores
 from numbench.api import report as write_report
+from numbench.core.safe_console import SafeConsole
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
-from numbench.journal import Run, read_run, write_run
+from numbench.journal.run_folder import Run, read_run, write_run
 from numbench.records import Item, Response, RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import ReportResult, build_tables
@@ -27,7 +28,6 @@ from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import markdown
 from numbench.reporting.terminal import terminal_report
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
-from numbench.safe_console import SafeConsole
 from numbench.tasks import PAPER_TASKS, TASKS
 from tests.report import large_runs, runs
 from tests.report.synthetic import add_task, write_plugin_run

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from numbench.journal import read_jobs
+from numbench.journal.run_folder import read_jobs
 from numbench.runner.active_run import RunInterrupted
 from numbench.runner.progress import RunProgress
 from tests.models.batch_servers import AnthropicJobs, OpenAIJobs

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from numbench.errors import NumbenchError
-from numbench.journal import Journal, iter_responses
+from numbench.journal.run_folder import Journal, iter_responses
 from numbench.models.base import Message, Request, RequestSettings
 from numbench.models.failures import (
     connection_failure,

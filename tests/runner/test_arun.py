@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.runner.active_run import ActiveRun, RunInterrupted
 from numbench.runner.execution import arun, run
 from numbench.runner.progress import RunReport

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import iter_responses, read_jobs, read_run
+from numbench.journal.run_folder import iter_responses, read_jobs, read_run
 from numbench.models.batch_services import AnthropicBatchService, OpenAIBatchService
 from numbench.runner.active_run import CostLimitReached, TimeLimitReached
 from numbench.runner.planning import plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.journal import SENT, Journal
+from numbench.journal.run_folder import SENT, Journal
 from numbench.records import Completion, Failure, ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.prepare import describe, resolve

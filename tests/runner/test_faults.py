@@ -18,7 +18,7 @@ import pytest
 from aiohttp import web
 
 from numbench.errors import NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Response, Usage
 from numbench.runner.progress import RunReport
 from tests.support import servers

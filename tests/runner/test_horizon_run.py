@@ -15,8 +15,8 @@ from numbench.horizon import Limits
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
-from numbench.journal import iter_responses, read_info, read_run
-from numbench.journal_repair import verify_run
+from numbench.journal.repair import verify_run
+from numbench.journal.run_folder import iter_responses, read_info, read_run
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.active_run import CostLimitReached

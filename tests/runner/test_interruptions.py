@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import find_runs, iter_responses, lost_requests, read_run
+from numbench.journal.run_folder import find_runs, iter_responses, lost_requests, read_run
 from numbench.runner.active_run import CostLimitReached, RunInterrupted
 from tests.runner.batch_provider import Provider
 from tests.support import servers
@@ -152,7 +152,7 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
         lines = responses.read_bytes().count(b"\n") if responses.exists() else 0
         return SimpleNamespace(free=0 if is_full and lines >= 3 else 4 << 16)
 
-    monkeypatch.setattr("numbench.journal.shutil.disk_usage", usage)
+    monkeypatch.setattr("numbench.journal.run_folder.shutil.disk_usage", usage)
     with serve(good) as server:
         with pytest.raises(NumbenchError, match="No space left on device: make room; ") as caught:
             go(server, dataset, out, concurrency=4)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal import iter_responses, read_jobs
+from numbench.journal.run_folder import iter_responses, read_jobs
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from tests.support import servers
 from tests.support.runs import go, good, run_with
 from tests.support.servers import ReceivedRequest, Reply, Script, Server, serve

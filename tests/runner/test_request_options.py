@@ -9,7 +9,7 @@ import pytest
 
 import numbench as nb
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.runner.request_options import parse_headers, parse_params
 from tests.support import servers
 from tests.support.runs import MODEL, go, good

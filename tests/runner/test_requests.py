@@ -14,7 +14,7 @@ from rich.console import Console
 
 from numbench.dataset.store import open_dataset, write_dataset
 from numbench.errors import BadInput
-from numbench.journal import REQUESTS, read_run
+from numbench.journal.run_folder import REQUESTS, read_run
 from numbench.records import Response
 from numbench.runner.few_shot import example_messages, examples
 from numbench.runner.plan_table import plan_table

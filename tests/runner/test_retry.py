@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput
-from numbench.journal import iter_responses, read_run
+from numbench.journal.run_folder import iter_responses, read_run
 from numbench.records import Response
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings

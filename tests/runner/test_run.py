@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.runner.progress import RunProgress
 from tests.support import servers
 from tests.support.runs import KEY, MODEL, go, good, questions, small_dataset

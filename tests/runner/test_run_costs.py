@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import iter_responses, read_run
+from numbench.journal.run_folder import iter_responses, read_run
 from numbench.runner.active_run import CostLimitReached
 from numbench.runner.retrying import MAX_LOST_RESPONSES
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite

@@ -16,8 +16,8 @@ from rich.console import Console
 
 from numbench.dataset.store import open_dataset, write_dataset
 from numbench.errors import BadInput
-from numbench.journal import read_info
-from numbench.journal_merge import merge_runs
+from numbench.journal.merge import merge_runs
+from numbench.journal.run_folder import read_info
 from numbench.records import Item
 from numbench.runner.execution import run
 from numbench.runner.few_shot import _answer_json

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.errors import NumbenchError
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Completion, Failure
 from numbench.runner.active_run import RunInterrupted, TimeLimitReached
 from numbench.runner.progress import RunProgress

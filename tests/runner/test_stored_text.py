@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Response
 from numbench.scoring import score_run
 from numbench.verification import answer_defect

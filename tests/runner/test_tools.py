@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import BadInput
-from numbench.journal import iter_responses, read_run
+from numbench.journal.run_folder import iter_responses, read_run
 from numbench.records import ToolCall
 from numbench.runner.active_run import CostLimitReached
 from tests.support import servers

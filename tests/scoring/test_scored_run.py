@@ -9,7 +9,7 @@ import pytest
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
 from numbench.errors import BadInput
-from numbench.journal import write_run
+from numbench.journal.run_folder import write_run
 from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
 from numbench.scoring import (
     TaskSummary,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from numbench.csv_files import read_csv
+from numbench.core.csv_files import read_csv
 from numbench.dataset.store import (
     RELEASED_DATASETS,
     open_dataset,
     read_published_labels,
 )
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import Response, Usage
 from numbench.scoring import score_run, summarize
 from studies.raw_responses import import_study

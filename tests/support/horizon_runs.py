@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from numbench.journal import iter_responses, read_rounds
+from numbench.journal.run_folder import iter_responses, read_rounds
 from numbench.runner.progress import RunReport
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct, score_run

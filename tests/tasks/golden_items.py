@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.tasks import PAPER_TASKS, SCALED_TASKS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.csv_files import read_csv
+from numbench.core.csv_files import read_csv
 from numbench.records import Difficulty
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.prompts import load_prompt_set

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numbench.core.decimal_numbers import DecimalNumber, format_decimal
 from numbench.dataset.store import open_dataset
-from numbench.decimal_numbers import DecimalNumber, format_decimal
 from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks import PAPER_TASKS, TASKS

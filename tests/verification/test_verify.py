@@ -15,7 +15,7 @@ import pytest
 
 import numbench as nb
 from numbench.errors import BadInput
-from numbench.journal import read_info
+from numbench.journal.run_folder import read_info
 from numbench.records import Failure, FailureKind, Response, Usage
 from numbench.scoring import score_run
 from numbench.tasks import TASKS

@@ -163,6 +163,7 @@ def _models_table(pattern: str) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
+    from numbench.core.secrets import key_from_environment, load_env_file
     from numbench.models.catalogue import (
         describe_hosted,
         find_model_provider,
@@ -173,7 +174,6 @@ def _models_table(pattern: str) -> RenderableType:
     from numbench.models.facts import USER_CATALOGUE
     from numbench.models.prices import find_price, load_model_map
     from numbench.models.providers import all_providers, find_provider
-    from numbench.secrets import key_from_environment, load_env_file
 
     load_env_file()
     source = load_model_map().source

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from numbench.arguments import explained_arguments
+from numbench.core.arguments import explained_arguments
 from numbench.errors import BadInput, printable
 from numbench.runner.options import OptionField, Panel, field_docs, options_of
 from numbench.runner.spec import RunSpec, listed_values
@@ -248,7 +248,7 @@ def print_lines(*lines: object) -> None:
 
 def console(width: int | None = None) -> Console:
     """Return a rich console for stdout, safe for text of servers. width: if not the terminal's."""
-    from numbench.safe_console import SafeConsole
+    from numbench.core.safe_console import SafeConsole
 
     return SafeConsole(width=width)
 

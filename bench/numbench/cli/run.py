@@ -221,7 +221,7 @@ def _print_plans(plans: Sequence[Plan]) -> None:
 
 def _print_horizons(folder: Path) -> None:
     """Print the horizons of a measurement, and which sizes could not be asked."""
-    from numbench.journal import read_info
+    from numbench.journal.run_folder import read_info
     from numbench.reporting.horizon_runs import read_horizon_run
     from numbench.reporting.terminal import horizon_table
     from numbench.runner.planning import size_notes

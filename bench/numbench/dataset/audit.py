@@ -8,7 +8,7 @@ from decimal import Context, Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
-from numbench.csv_files import read_csv
+from numbench.core.csv_files import read_csv
 from numbench.dataset.store import MANIFEST, RELEASED_DATASETS, Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.records import Answer

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.settings import POOL_SIZE, ShardFile
 from numbench.dataset.store import file_entry
 from numbench.errors import BadInput

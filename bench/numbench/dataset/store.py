@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from numbench import jsonl
+from numbench.core import jsonl
+from numbench.core.resources import resource_folder
 from numbench.errors import BadInput, MissingTask
 from numbench.records import DatasetRef, FileEntry, Item, Manifest
-from numbench.resources import resource_folder
 from numbench.tasks import TASKS
 
 MANIFEST, PUBLISHED_LABELS = "manifest.json", "published_labels.jsonl"

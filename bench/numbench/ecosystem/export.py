@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from numbench.core.jsonl import check_output_folder
 from numbench.errors import BadInput
-from numbench.jsonl import check_output_folder
 
 
 class Exported(NamedTuple):

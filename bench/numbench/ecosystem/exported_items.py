@@ -6,7 +6,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import MANIFEST, Dataset
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item, Score

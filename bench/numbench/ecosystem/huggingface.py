@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import Dataset
 from numbench.ecosystem.exported_items import (
     copy_file,

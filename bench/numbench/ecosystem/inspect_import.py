@@ -13,9 +13,9 @@ from numbench.dataset.store import Dataset, open_dataset
 from numbench.ecosystem.exported_items import dataset_version, require_extra
 from numbench.ecosystem.inspect_log import LOGGED_TASK
 from numbench.errors import BadInput
-from numbench.journal import write_run
+from numbench.journal.identity import EXAMPLE_HASHES
+from numbench.journal.run_folder import write_run
 from numbench.records import PAPER, Failure, PromptRef, Response, RunInfo, Usage
-from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.few_shot import examples, examples_sha256
 from numbench.tasks.prompts import load_prompt_set
 

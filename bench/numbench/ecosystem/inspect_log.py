@@ -16,10 +16,10 @@ import msgspec
 
 from numbench.ecosystem.exported_items import METRIC_NAMES, dataset_version, require_extra
 from numbench.errors import BadInput
-from numbench.journal import find_runs
+from numbench.journal.identity import EXAMPLE_HASHES
+from numbench.journal.run_folder import find_runs
 from numbench.models.base import Message
 from numbench.records import PAPER, Response, RunInfo, Usage
-from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.few_shot import examples, examples_sha256, messages_before
 from numbench.scoring import ScoredItem, ScoredRun, score_run, signature
 from numbench.scoring.scored_run import few_shot_count

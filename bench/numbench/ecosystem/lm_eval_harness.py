@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import Dataset
 from numbench.ecosystem.exported_items import (
     METRIC_NAMES,

@@ -18,7 +18,7 @@ from decimal import (
 )
 from typing import NamedTuple
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 
 FLOAT64_DIGITS = 17
 """Digits that identify a number of the type float64."""

@@ -8,8 +8,8 @@ from heapq import nsmallest
 from typing import NamedTuple
 from zlib import crc32
 
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.dataset.store import read_published_labels
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
 from numbench.scoring import ScoredItem, ScoredRun

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import round_to
 from numbench.forensics.answers import (
     MAX_ANSWERS,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from numbench import jsonl
 from numbench._version import __version__
+from numbench.core import jsonl
 from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
-from numbench.journal import INFO, RESPONSES
+from numbench.journal.run_folder import INFO, RESPONSES
 from numbench.records import RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import build_tables, report_json

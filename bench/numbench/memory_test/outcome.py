@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from numbench.journal.identity import find_difference
 from numbench.memory_test.registration import (
     CERTIFICATE,
     FRESH_RUN,
@@ -26,7 +27,6 @@ from numbench.memory_test.rule import (
     detectable_share,
     shared_weights,
 )
-from numbench.run_identity import find_difference
 from numbench.scoring import ScoredRun, score_run
 from numbench.scoring.scored_run import counted_rows, item_groups, item_means
 from numbench.stats.design import Matrix, Stratum

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.fresh_items import fresh_items, write_fresh_items
 from numbench.dataset.settings import GENERATOR_VERSION
 from numbench.dataset.store import Dataset, dataset_hash

@@ -12,7 +12,7 @@ from numbench.dataset.fresh_items import generator_settings
 from numbench.dataset.settings import GENERATOR_VERSION
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
-from numbench.journal import run_lock
+from numbench.journal.run_folder import run_lock
 from numbench.memory_test.registration import (
     FRESH_ITEMS,
     FRESH_RUN,

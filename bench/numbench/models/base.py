@@ -12,9 +12,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from numbench.core.secrets import mask_secret_segments
 from numbench.errors import BadInput
 from numbench.records import Completion, Failure
-from numbench.secrets import mask_secret_segments
 from numbench.tasks.base import LETTERS, AnswerKind
 
 DEFAULT_TIMEOUT_SECONDS = 1800.0

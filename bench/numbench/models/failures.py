@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from numbench.core.secrets import mask_secrets
 from numbench.errors import NumbenchError, printable
 from numbench.models.error_bodies import (
     error_code_and_message,
@@ -19,7 +20,6 @@ from numbench.models.error_bodies import (
 from numbench.models.json_fields import InvalidJson, WebPage, decode_json
 from numbench.models.reply_words import STATUSES, pattern
 from numbench.records import Completion, Failure, FailureKind, ToolCall, Usage
-from numbench.secrets import mask_secrets
 
 _PROMPT_REJECTED = pattern("prompt_rejected")
 _CONTEXT_EXCEEDED = pattern("context_exceeded")

@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 
 from numbench._version import __version__
+from numbench.core.secrets import known_secrets, named_secrets
 from numbench.models.base import PLACEHOLDER_KEY, Message, ModelTarget, RequestSettings, is_host_of
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
@@ -25,7 +26,6 @@ from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.json_fields import InvalidJson, WebPage
 from numbench.models.reply_words import pattern
 from numbench.records import Completion
-from numbench.secrets import known_secrets, named_secrets
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
 """Statuses with which a server may refuse to stream."""

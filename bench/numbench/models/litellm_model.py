@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from logging import CRITICAL, getLogger
 from typing import Any
 
+from numbench.core.secrets import known_secrets, named_secrets
 from numbench.errors import BadInput
 from numbench.models import failures
 from numbench.models.base import (
@@ -36,7 +37,6 @@ from numbench.models.json_fields import (
 from numbench.models.prices import find_facts
 from numbench.models.providers import ProviderPlugin
 from numbench.records import Completion, Usage
-from numbench.secrets import known_secrets, named_secrets
 
 _WIRES = {"choices": "chat", "output": "responses", "content": "messages", "candidates": "gemini"}
 """The field of a provider's response that tells its format."""

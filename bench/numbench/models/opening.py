@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
+from numbench.core.secrets import check_api_key, key_from_environment, load_env_file
 from numbench.errors import BadInput
 from numbench.models.base import (
     PLACEHOLDER_KEY,
@@ -31,7 +32,6 @@ from numbench.models.providers import (
     all_providers,
     join_names,
 )
-from numbench.secrets import check_api_key, key_from_environment, load_env_file
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
+from numbench.core.plugins import load_plugins
 from numbench.errors import BadInput
 from numbench.models.base import Api, Model, ModelTarget, RequestSettings
 from numbench.models.facts import (
@@ -29,7 +30,6 @@ from numbench.models.facts import (
     catalogue_path,
     user_tables,
 )
-from numbench.plugins import load_plugins
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService

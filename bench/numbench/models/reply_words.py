@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import Any
 
-from numbench.resources import PACKAGE
+from numbench.core.resources import PACKAGE
 
 _TABLES: dict[str, Any] = tomllib.loads(
     (PACKAGE / "models" / "reply_words.toml").read_text("utf-8")

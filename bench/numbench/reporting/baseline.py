@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.records import SCHEMA, ProtocolName, RunInfo, Schema

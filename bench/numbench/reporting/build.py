@@ -11,8 +11,8 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from numbench import jsonl
 from numbench._version import __version__
+from numbench.core import jsonl
 from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting.answer import answers

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from numbench.errors import BadInput
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import ProtocolName
 from numbench.reporting.baseline import AskedItems, read_baseline, side_of
 from numbench.reporting.comparisons import ALL, PairDifference, compare_values, task_name

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from numbench._version import __version__
 from numbench.horizon.estimate import TaskHorizon
-from numbench.journal import read_run
+from numbench.journal.run_folder import read_run
 from numbench.records import RunInfo
 from numbench.reporting.names import folder_notes, level_rank, one_line
 from numbench.scoring.horizon_outcomes import read_horizons

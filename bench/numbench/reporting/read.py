@@ -7,7 +7,7 @@ from pathlib import Path
 
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput, MissingTask
-from numbench.journal import find_runs, read_info
+from numbench.journal.run_folder import find_runs, read_info
 from numbench.published import published_models
 from numbench.records import ProtocolName
 from numbench.reporting.data import ReportData

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from numbench.core.resources import resource_folder
 from numbench.dataset.store import RELEASED_DATASETS, Dataset
 from numbench.errors import BadInput
 from numbench.published import published_means
 from numbench.reporting.values import Configuration, RunValues, TaskValues, task_values
-from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS
 
 DATASET = "paper"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from numbench.errors import BadInput
-from numbench.journal import find_runs
+from numbench.journal.identity import find_differences
+from numbench.journal.run_folder import find_runs
 from numbench.records import RunInfo
 from numbench.reporting.comparisons import Verdict, task_name
 from numbench.reporting.names import variant_name
-from numbench.run_identity import find_differences
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRun, headline_percent, signature

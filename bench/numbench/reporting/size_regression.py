@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from numbench.errors import BadInput
 from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
-from numbench.journal import Run
+from numbench.journal.run_folder import Run
 from numbench.reporting.comparisons import NOT_SIGNIFICANT, Verdict, task_name
 from numbench.reporting.regression import (
     ComparedTask,

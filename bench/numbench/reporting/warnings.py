@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import fmean
 
+from numbench.journal.served_models import served_models
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Status
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
@@ -15,7 +16,6 @@ from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
 from numbench.scoring.error_kinds import score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
 from numbench.scoring.taxonomy import UNANSWERED_STATUSES
-from numbench.served_models import served_models
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM

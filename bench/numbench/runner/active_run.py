@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import structs
 
-from numbench.conversations import joined
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal import Journal, timestamp
+from numbench.journal.conversations import joined
+from numbench.journal.run_folder import Journal, timestamp
 from numbench.models import Model
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.records import Completion, ItemSample, Job, Response

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from numbench.errors import NumbenchError
-from numbench.journal import JOBS, read_jobs, timestamp
+from numbench.journal.run_folder import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError, transient_failure
 from numbench.records import Completion, Failure, ItemSample, Job, JobState, parse_request_id

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
+from numbench.core.signals import stop_on_signals
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import Journal
+from numbench.journal.run_folder import Journal
 from numbench.runner.active_run import ActiveRun
 from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
@@ -32,7 +33,6 @@ from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.runner.workers import Workers
-from numbench.signals import stop_on_signals
 from numbench.transforms import store_prompts
 
 T = TypeVar("T")

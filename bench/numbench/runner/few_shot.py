@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from itertools import islice
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.settings import sampling_settings
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput

@@ -12,7 +12,7 @@ from operator import ge, gt, le
 from textwrap import dedent
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from numbench.arguments import convert
+from numbench.core.arguments import convert
 from numbench.errors import BadInput
 
 Panel = Literal["Model", "Questions", "Sampling", "Limits", "Server", "Options"]

@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 
 from numbench._version import __version__
+from numbench.core.jsonl import read_json
+from numbench.core.secrets import mask_json
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences
-from numbench.journal import INFO, resumed_info
-from numbench.jsonl import read_json
+from numbench.journal.identity import EXAMPLE_HASHES
+from numbench.journal.run_folder import INFO, resumed_info
 from numbench.models import (
     ModelDescription,
     RequestSettings,
@@ -27,7 +29,6 @@ from numbench.models import (
 )
 from numbench.models.catalogue import find_model_provider
 from numbench.records import RunInfo, parse_shard
-from numbench.run_identity import EXAMPLE_HASHES
 from numbench.runner.estimates import check_cost_limit
 from numbench.runner.few_shot import Examples, examples, examples_sha256
 from numbench.runner.horizon_questions import example_questions, horizon_info, permitted_sizes
@@ -36,7 +37,6 @@ from numbench.runner.prepared_run import PreparedRun, price_of, server_of
 from numbench.runner.recorded_requests import with_requests
 from numbench.runner.request_options import check_params, recorded_headers
 from numbench.runner.spec import HorizonSpec, RunSpec
-from numbench.secrets import mask_json
 from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.tasks.prompts import QUESTIONS
 from numbench.transforms import NO_TRANSFORM, open_variant

@@ -16,6 +16,7 @@ from msgspec import structs
 from numbench.dataset.store import Dataset
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
+from numbench.journal.served_models import is_same_model
 from numbench.models import (
     Message,
     Model,
@@ -31,7 +32,6 @@ from numbench.models.prices import Price, find_price, with_cost
 from numbench.records import Completion, Item, ItemSample, RecordedRequest, RunInfo
 from numbench.runner.few_shot import Examples, messages_before
 from numbench.runner.spec import HorizonSpec, RunSpec
-from numbench.served_models import is_same_model
 from numbench.tasks import TASKS
 from numbench.tasks.calculator import MAX_CALLS, Calculator, parse_calculator
 from numbench.transforms import Variant

@@ -33,7 +33,7 @@ def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallbac
     """
     console = None
     if not as_lines and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):
-        from numbench.safe_console import SafeConsole
+        from numbench.core.safe_console import SafeConsole
 
         console = SafeConsole(stderr=True)
     display = ProgressDisplay(name, console)

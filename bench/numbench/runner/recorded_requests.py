@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
-from numbench import jsonl
+from numbench.core import jsonl
+from numbench.core.secrets import mask_json
 from numbench.errors import BadInput
-from numbench.journal import REQUESTS
+from numbench.journal.run_folder import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
 from numbench.records import Item, ItemSample, RecordedRequest
 from numbench.runner.prepared_run import PreparedRun
-from numbench.secrets import mask_json
 
 _QUESTION = "{question}"
 """What stands for the question in what is hashed."""

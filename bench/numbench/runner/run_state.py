@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from numbench.conversations import Conversations
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal import iter_responses, lost_requests, read_jobs, resumed_info
+from numbench.journal.conversations import Conversations
+from numbench.journal.run_folder import iter_responses, lost_requests, read_jobs, resumed_info
+from numbench.journal.served_models import ServedModels, served_models
 from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
@@ -18,7 +19,6 @@ from numbench.runner.estimates import check_known_costs, estimated_costs
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.spec import RetryKind
-from numbench.served_models import ServedModels, served_models
 from numbench.thinking_text import separate_thinking
 
 Outcomes = dict[str, RetryKind | Literal["failed"] | None]

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from numbench.core.signals import stop_on_signals
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.catalogue import bundled_model, levels_of_model
@@ -31,7 +32,6 @@ from numbench.runner.progress_display import show_progress
 from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.throttle import RequestPacer
-from numbench.signals import stop_on_signals
 from numbench.tasks.prompts import expand_prompt_names
 
 PAPER_SUITE = "paper"

@@ -20,7 +20,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import ErrorKind, Item, Score
 from numbench.scoring.metrics import (
     WORKING_CONTEXT,

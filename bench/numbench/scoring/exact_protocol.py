@@ -11,7 +11,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import lru_cache
 from typing import Literal
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.answer_parser import (
     ParsedAnswer,

@@ -11,7 +11,7 @@ from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import Outcome, TaskMeasurement, outcome_of
 from numbench.horizon.sizes import task_sizes
-from numbench.journal import ROUNDS, Run, read_rounds, read_run
+from numbench.journal.run_folder import ROUNDS, Run, read_rounds, read_run
 from numbench.records import HorizonInfo, request_id
 from numbench.scoring.exact_protocol import is_correct
 from numbench.tasks import TASKS

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Item
 from numbench.tasks import TASKS
 

@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Item, Response, RunInfo, Score, Status, answer_text
 from numbench.scoring.taxonomy import unparsed_status
 from numbench.tasks import TASKS

@@ -16,7 +16,7 @@ from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset, read_published_labels
 from numbench.errors import BadInput, MissingTask
 from numbench.horizon.items import asked_items
-from numbench.journal import Run, read_info, read_run
+from numbench.journal.run_folder import Run, read_info, read_run
 from numbench.records import (
     Item,
     ProtocolName,

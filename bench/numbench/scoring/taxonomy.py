@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from numbench.core.resources import PACKAGE
 from numbench.records import Completion, Score, Status
-from numbench.resources import PACKAGE
 
 UNANSWERED_STATUSES: frozenset[Status] = frozenset({"missing", "error"})
 """Statuses of items without any output of the model; the `exact` means leave them out."""

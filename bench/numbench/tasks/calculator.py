@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from numbench.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal
 from numbench.errors import BadInput
 from numbench.records import ToolCall
 

@@ -15,8 +15,8 @@ from decimal import Decimal
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
-from numbench.decimal_numbers import DecimalNumber, format_decimal, from_decimal, parse_decimal
-from numbench.resources import resource_folder
+from numbench.core.decimal_numbers import DecimalNumber, format_decimal, from_decimal, parse_decimal
+from numbench.core.resources import resource_folder
 from numbench.tasks.base import OperandFormat, SizeAxis, Task
 from numbench.tasks.exact_arithmetic import to_decimal
 from numbench.tasks.random_words import RandomWords, splitmix64

@@ -44,7 +44,7 @@ def magnitude(numbers: DecimalArray) -> IntArray:
 def normalize(numbers: DecimalArray) -> DecimalArray:
     """Return the same values without trailing zeros in the significands; zero is 0 · 10^0.
 
-    Vectorized equivalent of `numbench.decimal_numbers.normalize`.
+    Vectorized equivalent of `numbench.core.decimal_numbers.normalize`.
     """
     significand, exponent = numbers.significand.copy(), numbers.exponent.copy()
     rows = np.flatnonzero(significand % 10 == 0)
@@ -120,7 +120,7 @@ _WHOLE_COLUMNS, _FRACTION_COLUMNS = 19, 46
 def format_decimals(numbers: DecimalArray) -> pa.Array:
     """Return numbers in plain notation, for |n| < 10¹⁸ and exponents ≥ −46.
 
-    Vectorized equivalent of `numbench.decimal_numbers.format_decimal`.
+    Vectorized equivalent of `numbench.core.decimal_numbers.format_decimal`.
     """
     significand, exponent = normalize(numbers)
     aligned = _align_at_point(_digits(np.abs(significand)), exponent)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from math import isqrt
 
-from numbench.decimal_numbers import (
+from numbench.core.decimal_numbers import (
     SIGNIFICANT_DIGITS,
     DecimalNumber,
     align_exponents,

@@ -17,7 +17,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd
 
-from numbench.decimal_numbers import (
+from numbench.core.decimal_numbers import (
     DecimalNumber,
     align_exponents,
     format_decimal,

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numbench import decimal_numbers
+from numbench.core import decimal_numbers
 from numbench.records import SCHEMA, Answer, Difficulty
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS

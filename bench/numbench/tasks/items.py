@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from numbench.decimal_numbers import normalize, parse_decimal
+from numbench.core.decimal_numbers import normalize, parse_decimal
 from numbench.records import Answer, Item
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set

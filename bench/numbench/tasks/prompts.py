@@ -30,10 +30,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from numbench import jsonl
+from numbench.core import jsonl
+from numbench.core.resources import resource_folder
 from numbench.errors import BadInput
 from numbench.records import PAPER, PromptRef
-from numbench.resources import resource_folder
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.tasks.base import LETTERS, template_fields
 

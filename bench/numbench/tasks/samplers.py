@@ -15,7 +15,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from numbench.decimal_numbers import from_decimal, parse_decimal
+from numbench.core.decimal_numbers import from_decimal, parse_decimal
 from numbench.tasks.base import MAX_EXPONENT, MIN_EXPONENT, SamplingSettings
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from math import factorial, gcd
 from typing import Any, TypeVar
 
+from numbench.core.resources import resource_folder
 from numbench.records import Answer, Difficulty
-from numbench.resources import resource_folder
 from numbench.tasks.base import (
     OperandFormat,
     SampledQuestion,

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from numbench import jsonl, plot_style
+from numbench import plot_style
+from numbench.core import jsonl
 from numbench.plot_style import FORMATS, FigureFormat
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import curves, errors, horizons, scores

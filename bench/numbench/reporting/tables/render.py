@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from numbench.csv_files import encode_csv
+from numbench.core.csv_files import encode_csv
 from numbench.records import Estimate
 from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row
 from numbench.stats.multiple_testing import RankSet

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from numbench.journal.identity import find_difference
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, Table
-from numbench.run_identity import find_difference
 
 
 def _repeated_runs(data: ReportData) -> Iterator[list[int]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
+from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.records import PAPER, Answer, Estimate, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
@@ -21,7 +22,6 @@ from numbench.reporting.tables.model import (
     task_row,
 )
 from numbench.reporting.values import item_stratum
-from numbench.run_identity import EXAMPLE_HASHES
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.metrics import comparison_key
 from numbench.stats.design import Stratum

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from numbench import jsonl
+from numbench.core import jsonl
 from numbench.dataset.store import Dataset, open_run_dataset
 from numbench.errors import BadInput
-from numbench.journal import (
+from numbench.journal.identity import find_difference, merge_run_info
+from numbench.journal.run_folder import (
     INFO,
     JOBS,
     REQUESTS,
@@ -26,7 +27,6 @@ from numbench.journal import (
     run_lock,
 )
 from numbench.records import Job, RecordedRequest, Response, RunInfo, request_id
-from numbench.run_identity import find_difference, merge_run_info
 from numbench.transforms import store_prompts, variant_of_run
 
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from numbench.core.secrets import mask_secret_segments
 from numbench.errors import BadInput
+from numbench.journal.served_models import EARLIER_SERVERS
 from numbench.records import ItemShard, RunInfo
-from numbench.secrets import mask_secret_segments
-from numbench.served_models import EARLIER_SERVERS
 from numbench.tasks.prompts import changed_prompts
 
 EXAMPLE_HASHES = "few_shot_sha256"

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from numbench.core.jsonl import decode_error_message, open_for_reading, write_atomically
 from numbench.errors import BadInput
-from numbench.journal import INFO, JOBS, RESPONSES, ROUNDS, run_lock
-from numbench.jsonl import decode_error_message, open_for_reading, write_atomically
+from numbench.journal.run_folder import INFO, JOBS, RESPONSES, ROUNDS, run_lock
 from numbench.records import Job, Response, Round
 
 DAMAGED_SUFFIX = ".damaged"

@@ -22,10 +22,12 @@ import msgspec
 from filelock import FileLock, Timeout
 from msgspec import Struct
 
-from numbench import jsonl
-from numbench.conversations import Conversations
+from numbench.core import jsonl
+from numbench.core.jsonl import AppendOnlyFile
 from numbench.errors import BadInput, NumbenchError
-from numbench.jsonl import AppendOnlyFile
+from numbench.journal.conversations import Conversations
+from numbench.journal.identity import check_resumable, merge_run_info
+from numbench.journal.served_models import ServedModels, served_models
 from numbench.records import (
     Failure,
     ItemSample,
@@ -34,8 +36,6 @@ from numbench.records import (
     Round,
     RunInfo,
 )
-from numbench.run_identity import check_resumable, merge_run_info
-from numbench.served_models import ServedModels, served_models
 from numbench.transforms import STORED_PROMPTS
 
 INFO = "run.json"

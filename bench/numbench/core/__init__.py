@@ -1,0 +1,1 @@
+"""What every room stands on: files of JSON lines, secrets, signals, plugins, numbers as text."""

@@ -1,0 +1,1 @@
+"""Run folders: their files, who may write them, and what they hold."""
