@@ -209,6 +209,28 @@ def earlier_table(folder: Path) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
+def gpu_values(folder: Path) -> dict[str, str]:
+    """Return what the page says of the comparison on a GPU: its card, sizes and scores."""
+    content = json.loads((folder / "gpu" / "scores.json").read_text(encoding="utf-8"))
+    rows = {}
+    for kind, result in content["results"].items():
+        lines = (folder / "gpu" / f"{kind}-metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        started, *_, last = map(json.loads, lines)
+        tasks = result["tasks"].values()
+        rows[TITLES[kind]] = [
+            *(f"{100 * task['correct'] / task['questions']:.1f}" for task in tasks),
+            f"{last['seconds']:.0f}", f"{content['questions_per_second'][kind]:,.0f}",
+        ]  # fmt: skip
+    titles = [TASKS.get(task, "Div") for task in result["tasks"]]
+    columns = [*titles, "seconds of training", "questions per second, measured before"]
+    return {
+        "gpu": markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns)),
+        "gpu_card": content["device"], "gpu_torch": content["torch"],
+        "gpu_seen": f"{last['questions']:,}", "gpu_steps": f"{last['step']}",
+        "gpu_parameters": f"{started['parameters'] / 1e6:.1f}",
+    }  # fmt: skip
+
+
 def as_range(runs: Sequence[Run], measure: str) -> str:
     """Return the exact match of runs: one value, or the lowest and the highest."""
     values = [run.exact(measure) for run in runs]
@@ -305,6 +327,7 @@ def render(folder: Path) -> dict[str, bytes]:
     }  # fmt: skip
     values = {
         **exact_values(runs),
+        **gpu_values(folder),
         **{name: markdown_table(table) for name, table in tables.items()},
         "margin": f"{margin:.1f}",
         "missing": f"Planned, but not complete in the time: {', '.join(missing)}."
