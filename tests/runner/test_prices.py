@@ -12,6 +12,7 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
+import numbench as nb
 from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
@@ -20,7 +21,10 @@ from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
+from tests.support import servers
 from tests.support.clock import set_date
+from tests.support.runs import run_with, set_prices, small_dataset
+from tests.support.servers import ReceivedRequest, Reply
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)
@@ -251,3 +255,22 @@ def test_a_price_ends_on_its_last_day(monkeypatch: pytest.MonkeyPatch, tmp_path:
     set_date(monkeypatch, "2026-12-31")
     price = find_price("openai/gpt-5")
     assert price is not None and price.input == 7
+
+
+def test_a_price_found_after_the_run_counts_in_reports_and_is_marked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def answer(received: ReceivedRequest) -> Reply:
+        return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    data, out = small_dataset(tmp_path / "data", 4), tmp_path / "run"
+    with servers.serve(answer) as server:
+        run_with(model="openai/some", base_url=server.url, dataset=data, out=out)
+    assert nb.load_scores([out])["cost"].isna().all()
+    stored = (out / "responses.jsonl").read_bytes()
+    set_prices(monkeypatch, tmp_path, {"openai/some": (2, 8)})
+    assert nb.load_scores([out])["cost"].tolist() == [pytest.approx(52e-6)] * 8
+    report = nb.report([out], out=tmp_path / "report")
+    assert any("costs of 8 answers follow from a price found after" in w for w in report.warnings)
+    assert (out / "responses.jsonl").read_bytes() == stored

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
+from numbench.journal.served_models import is_same_model
 from numbench.models.facts import Price as Price
 from numbench.models.facts import bundled_tables, user_tables
 from numbench.models.providers import find_provider
@@ -173,6 +174,27 @@ def find_price(
         changes = {"route": route, "varies": True, "own": False, "note": note}
         return price and msgspec.structs.replace(price, **changes)
     return _mapped_price(route)
+
+
+def find_answer_price(
+    route: str,
+    base_url: str | None,
+    params: Mapping[str, object],
+    served: str | None,
+    is_batch: bool = False,
+) -> Price | None:
+    """Return the price of an answer by the model `served`, None if it is unknown.
+
+    served: as the provider names it; None if it names none. Other arguments: as in `find_price`.
+    """
+    price = find_price(route, base_url, params)
+    # What the user says of their own server holds whatever it answers with.
+    is_users = price is not None and price.own and base_url is not None
+    if served is not None and not is_users and not is_same_model(route, served):
+        near, far = route.rpartition("/")[0], route.partition("/")[0]
+        names = (f"{near}/{served.rpartition('/')[2]}", f"{far}/{served}")
+        price = next(filter(None, (find_price(name, base_url, params) for name in names)), None)
+    return None if price and is_batch and not price.has_batch_price else price
 
 
 def fee_parameters(params: Mapping[str, object]) -> list[str]:

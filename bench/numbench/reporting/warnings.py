@@ -150,6 +150,8 @@ def _information(run: Configuration) -> Iterator[str]:
     ):
         if any(counts.values()):
             yield f"{text} ({_per_task(counts)})."
+    for origin, count in scored.late_prices.items():
+        yield f"the costs of {count:,} answers follow from a price found after the run: {origin}."
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
     if scored.info.model.startswith(BASELINE_PREFIX) or not any(unknown.values()):
         return

@@ -16,7 +16,6 @@ from msgspec import structs
 from numbench.dataset.store import Dataset
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
-from numbench.journal.served_models import is_same_model
 from numbench.models import (
     Message,
     Model,
@@ -28,7 +27,7 @@ from numbench.models import (
     open_model,
 )
 from numbench.models.facts import today
-from numbench.models.prices import Price, find_price, with_cost
+from numbench.models.prices import Price, find_answer_price, with_cost
 from numbench.records import Completion, Item, ItemSample, RecordedRequest, RunInfo
 from numbench.runner.few_shot import Examples, messages_before
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -210,12 +209,5 @@ def price_of(
     known, base_url = description.known, description.identity["base_url"]
     if served is None and known.is_retired and known.is_rerouted:
         served = known.successor
-    server, route = str(base_url) if base_url else None, description.route
-    price = find_price(route, server, spec.params)
-    # What the user says of their own server holds whatever it answers with.
-    is_users = price is not None and price.own and server is not None
-    if served is not None and not is_users and not is_same_model(route, served):
-        near, far = route.rpartition("/")[0], route.partition("/")[0]
-        names = (f"{near}/{served.rpartition('/')[2]}", f"{far}/{served}")
-        price = next(filter(None, (find_price(name, server, spec.params) for name in names)), None)
-    return None if price and spec.batch and not price.has_batch_price else price
+    server = str(base_url) if base_url else None
+    return find_answer_price(description.route, server, spec.params, served, spec.batch)

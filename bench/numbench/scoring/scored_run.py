@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +18,8 @@ from numbench.dataset.store import Dataset, open_run_dataset, read_published_lab
 from numbench.errors import BadInput, MissingTask
 from numbench.horizon.items import asked_items
 from numbench.journal.run_folder import Run, read_info, read_run
+from numbench.models.prices import Price, find_answer_price, with_cost
+from numbench.models.providers import find_provider
 from numbench.records import (
     Item,
     ProtocolName,
@@ -59,7 +62,8 @@ class ScoredRun(NamedTuple):
     """A run under one protocol.
 
     rows: task → scored items, both in the dataset's order, with the items as they were asked. The
-    samples of an item are next to each other, in their order.
+    samples of an item are next to each other, in their order. late_prices: how many costs follow
+    from a price that was unknown when the answer was stored, by the origin of the price.
     """
 
     path: Path
@@ -67,6 +71,7 @@ class ScoredRun(NamedTuple):
     dataset: Dataset
     protocol: ProtocolName
     rows: dict[str, list[ScoredItem]]
+    late_prices: Mapping[str, int] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{task}: {len(rows)}" for task, rows in self.rows.items())
@@ -117,7 +122,7 @@ def score_run(
     Raises BadInput if there is no run, if its dataset is not found or differs from `dataset`, or
     if the dataset does not have a task of the run.
     """
-    run = read_run(folder)
+    run, late_prices = _with_late_costs(read_run(folder))
     if run.info.horizon is not None:
         # In the order of the journal.
         answered = dict.fromkeys(response.item_id for response in run.responses.values())
@@ -149,7 +154,29 @@ def score_run(
         for task in dataset.tasks
         if task in run.info.tasks
     }
-    return ScoredRun(folder, run.info, dataset, protocol, rows)
+    return ScoredRun(folder, run.info, dataset, protocol, rows, late_prices)
+
+
+def _with_late_costs(run: Run) -> tuple[Run, Counter[str]]:
+    """Return a run with the costs that became known since, and how many by the price's origin."""
+    settings, origins = run.info.settings, Counter[str]()
+    route, base_url = (str(settings.get(name) or "") for name in ("route", "base_url"))
+    params, provider = settings.get("request"), find_provider(route.partition("/")[0])
+    if run.info.source != "measured" or provider is None or not isinstance(params, dict):
+        return run, origins
+    prices: dict[tuple[str | None, bool], Price | None] = {}
+    responses = dict(run.responses)
+    for name, response in run.responses.items():
+        if response.cost is not None or response.error is not None:
+            continue
+        key = served, is_batch = response.served_model, response.batch_job is not None
+        if key not in prices:
+            prices[key] = find_answer_price(route, base_url or None, params, served, is_batch)
+        discount = provider.batch_discount if is_batch else 0.0
+        responses[name] = priced = with_cost(response, prices[key], discount)
+        if priced.cost_source is not None:
+            origins[priced.cost_source] += 1
+    return run._replace(responses=responses), origins
 
 
 def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredRun:
