@@ -89,18 +89,22 @@ def test_questions_are_filtered_ordered_and_opened(open_page: Open, folder: Path
     page = open_page(folder / "report/report.html")
     page.wait_for_text(STATE, "40 of 40 questions: 76 of 84 answers are correct")
     # The first question is one that every run has wrong, or none has answered.
-    assert page.text("#list li:first-child .badge").startswith(("0 of", "missing"))
-    page.page.select_option("[data-state=task]", "addition")
+    assert page.text("#list li:first-child .badge").startswith(("0 of", "not asked"))
+    page.page.select_option("#item-filters [data-state=task]", "addition")
+    kinds = page.page.locator("[data-state=kind] option").all_inner_texts()
+    assert kinds == ["all", "Right order of magnitude (1)"]
     page.page.select_option("[data-state=kind]", "rough")
-    page.wait_for_text(STATE, "1 of 40 questions")
+    page.wait_for_text(STATE, "1 of 40 questions: answers with this kind of error: 1")
     details = page.open_item("addition-2")
     for part in ("First difference: significant digit 2", "log-sMAPE", "Zebra (low)"):
         assert part in details
     assert page.page.locator("#list article mark").all_inner_texts() == ["3"]
     assert "q=addition-2" in page.page.url
-    page.page.locator("#item-filters .clear").click()
-    page.wait_for_text(STATE, "8 of 40 questions")
+    page.page.fill("[data-state=models]", "no such model")
+    page.wait_for_text("#filter-state", "No row matches.")
     page.page.locator("#filters .clear").click()
+    page.page.select_option("[data-state=task]", "addition")
+    page.page.locator("#item-filters .clear").click()
     page.wait_for_text(STATE, "40 of 40 questions")
     assert page.page.locator("#list > li").count() == 20
     page.page.click("#more")

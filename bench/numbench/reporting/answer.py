@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from numbench.models.baseline import BASELINE_PREFIX
@@ -13,6 +14,7 @@ from numbench.reporting.data import Configuration, DatasetGroup, ReportData
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.render import format_number
 from numbench.stats.intervals import ALPHA
+from numbench.tasks import TASKS
 
 _MAX_COMPARED = 3
 """The best run is compared with at most so many others in words."""
@@ -94,8 +96,9 @@ def nearest(
 
 
 def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: str) -> str:
+    score_of = partial(data.estimate, measure="score", task=task)
     run = data.runs[order[0]]
-    mean = data.estimate(run, "score", task)
+    mean = score_of(run)
     assert mean
     count = len(run.tasks)
     what = f"mean of {count} tasks" if count > 1 else "one task"
@@ -108,9 +111,17 @@ def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: st
     same = " with the same tasks" if len(alike) < len(runs) else ""
     kind = "complete run" if len(peers) < len(alike) else "run"
     where = f", the only {kind}{same}" if len(alike) > 1 else ""
-    where = f", the highest of {len(peers)} {kind}s{same}" if len(peers) > 1 else where
+    if len(peers) > 1:
+        shown = [format_number(one.value, ".1f") for one in map(score_of, peers) if one]
+        ties = shown.count(format_number(mean.value, ".1f"))
+        highest = f"one of {ties} that are highest" if ties > 1 else "the highest"
+        where = f", {highest} of {len(peers)} {kind}s{same}"
     start = f"{task_name(task)}: " if task != ALL else ""
-    what = f" ({what})" if task == ALL else ""
+    exact = data.estimate(run, "exact_match", task)
+    if task != ALL:
+        is_graded = exact and TASKS[task].metric == "log_smape"
+        what = f"log-sMAPE; {exact.value:.1f}% exactly correct" if is_graded and exact else ""
+    what = f" ({what})" if what else ""
     score = _with_interval(mean, ".1f")
     return f"{start}{run.label} scores {score}{what}{where} on {group.label}."
 
@@ -136,16 +147,16 @@ def _references(data: ReportData, group: DatasetGroup, index: int, task: str) ->
     parts = [
         f"{verdicts[verdict]} {text}"
         for verdict, text in (
-            ("better", "better"),
+            ("better", "significantly higher"),
             (NOT_SIGNIFICANT, NOT_SIGNIFICANT),
-            ("worse", "worse"),
+            ("worse", "significantly lower"),
         )
         if verdicts[verdict]
     ]
     count = verdicts.total()
     what = f"Of {count} published configurations" if count > 1 else "Of one published configuration"
     distance = _distance(data, closest)
-    return f"{what}: {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
+    return f"{what}, {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
 
 
 def _label(data: ReportData, one: PairDifference) -> str:
@@ -168,6 +179,8 @@ def _distance(data: ReportData, one: PairDifference) -> str:
             corrected = " after correction for several comparisons"
             why = corrected if one.p <= ALPHA else " by the paired test"
         text += f", {NOT_SIGNIFICANT}{why}"
+    elif points:
+        text += ", significantly different"
     return text + _on_what(data, one)
 
 

@@ -292,7 +292,7 @@ def _draw_point(axes: Axes, point: Point, color: str) -> None:
         elinewidth=0.8,
         markersize=_MARKER_SIZE,
         markerfacecolor=color if point.is_run else "white",
-        zorder=3,
+        zorder=3.1 if point.is_run else 3,
     )
     mark(marker, [point.key])
 

@@ -174,5 +174,5 @@ def page_heading(data: ReportData) -> tuple[str, str]:
     created = [run.scored.info.created for run in data.runs if run.scored]
     created += [run.created for run in data.horizons]
     days = sorted({time[:10] for time in created if time})
-    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
-    return f"numbench: {labels[0]}{more}", " to ".join(dict.fromkeys(days[:1] + days[-1:]))
+    more = labels[1:] if len(labels) == 2 else [f"{len(labels) - 1} more"] * (len(labels) > 1)
+    return f"numbench: {' and '.join([labels[0], *more])}", " to ".join(dict.fromkeys(days[:1] + days[-1:]))

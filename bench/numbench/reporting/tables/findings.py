@@ -49,7 +49,7 @@ TABLE = Table(
         Column("computation", "Equal to"),
         Column("answers", "Answers", "count"),
         Column("of", "Of", "count"),
-        Column("share", "Share", ".1f"),
+        Column("share", "Share, %", ".1f"),
         Column("expected", "Expected", ".2g"),
         Column("p", "Holm p", "p"),
     ),

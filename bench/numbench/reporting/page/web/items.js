@@ -29,13 +29,15 @@ async function readQuestions() {
 }
 
 const isCorrect = (answer) => Boolean(answer.get('correct'));
+const OUTCOMES = { error: 'failed request', missing: 'not asked' };
+const outcomeName = (one) => OUTCOMES[one] ?? one;
 const outcome = (answer) => {
   if (isCorrect(answer)) return 'correct';
   return answer.get('status') === 'ok' ? 'incorrect' : answer.get('status');
 };
 const outcomeText = (answer) => {
   const kind = outcome(answer) === 'incorrect' && answer.get('kind');
-  return kind ? `incorrect: ${kindName(kind).toLowerCase()}` : outcome(answer);
+  return kind ? `incorrect: ${kindName(kind).toLowerCase()}` : outcomeName(outcome(answer));
 };
 const runText = ({ run, get }) => {
   const { label, samples } = pageData.runs[run];
@@ -54,7 +56,9 @@ function matchesRun(answers, run, wanted) {
   return own.some((answer) => (wanted === 'not correct' ? !isCorrect(answer) : outcome(answer) === wanted));
 }
 
-function matches(question, search) {
+const isOfKind = (answer, kind) => answer.get('kind') === kind && ['', String(answer.run)].includes(value('a'));
+
+function matches(question, search, kind) {
   const answers = shownAnswers(question);
   const size = question.of('base10');
   return answers.length > 0
@@ -63,8 +67,7 @@ function matches(question, search) {
     && (!value('to') || size <= Number(value('to')))
     && matchesRun(answers, value('a'), value('a-is'))
     && matchesRun(answers, value('b'), value('b-is'))
-    && (!value('kind') || answers.some((answer) => (
-      answer.get('kind') === value('kind') && ['', String(answer.run)].includes(value('a')))))
+    && (!kind || answers.some((answer) => isOfKind(answer, kind)))
     && (!search || [question.id, question.of('prompt'), ...answers.map((answer) => flat(answer.get('parsed') ?? '').join(', '))]
       .some((text) => text.toLowerCase().includes(search)));
 }
@@ -81,9 +84,22 @@ const ORDERS = {
 function filteredQuestions(questions) {
   const search = value('text').trim().toLowerCase();
   const key = ORDERS[value('order')] ?? ORDERS[''];
-  return questions.filter((question) => matches(question, search))
+  return questions.filter((question) => matches(question, search, value('kind')))
     .map((question) => [key({ question, answers: shownAnswers(question) }), question])
     .sort((a, b) => a[0] - b[0]).map(([, question]) => question);
+}
+
+// The kinds of error in the questions that the other filters leave, the most frequent first.
+function countKinds(questions) {
+  const search = value('text').trim().toLowerCase();
+  const counts = new Map();
+  for (const question of questions.filter((one) => matches(one, search, ''))) {
+    for (const answer of shownAnswers(question)) {
+      const kind = answer.get('kind');
+      if (kind && isOfKind(answer, kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    }
+  }
+  return new Map([...counts].sort((a, b) => b[1] - a[1]));
 }
 
 // A row of the list; its details are made when it is opened.
@@ -123,7 +139,7 @@ function block(title, text) {
 
 function questionDetails(question) {
   const answers = shownAnswers(question);
-  const link = element('a', { href: `#q=${encodeURIComponent(question.id)}` }, 'Link to this question');
+  const link = element('a', { href: `#${new URLSearchParams({ ...Object.fromEntries(state), q: question.id })}` }, 'Link to this question');
   return element(
     'article',
     {},
@@ -147,7 +163,8 @@ function comparison(question, answers) {
     element('td', { class: 'digits' }, digits),
     ...cells.map((text, index) => textElement('td', { class: index ? '' : 'text' }, text)),
   );
-  const rows = [line('Exact answer', null, digitsOf(truth, left, null), '', '', '', '')];
+  const isRounded = flat(truth).some((text) => text.replace(/[^0-9]/g, '').replace(/^0+/, '').length === 15);
+  const rows = [line(isRounded ? 'Exact answer, to 15 digits' : 'Exact answer', null, digitsOf(truth, left, null), '', '', '', '')];
   for (const answer of answers) {
     const { get } = answer;
     if (get('label') !== null) rows.push(line('Label that the study scored against', null, digitsOf(get('label'), left, null), '', '', '', ''));
@@ -187,7 +204,7 @@ function describeDifference(exact, answer) {
   const truth = answer.get('label') ?? exact;
   if (parsed === null) return 'No answer could be read';
   if (first === null) return isCorrect(answer) ? '' : 'Equal value, different notation';
-  if (isCorrect(answer)) return 'They differ only after the compared digits';
+  if (isCorrect(answer)) return 'Equal in the 15 digits that are compared';
   if (Array.isArray(truth)) return `First difference: element ${first + 1} of ${truth.length}`;
   if (!/^-?[0-9.]+$/.test(truth)) return '';
   if (truth.startsWith('-') !== parsed.startsWith('-')) return 'The signs differ';
@@ -222,12 +239,10 @@ function showList(questions) {
   const field = (name) => document.querySelector(`[data-state=${name}]`);
   const every = questions.flatMap(({ answers }) => answers);
   const outcomes = new Set(every.map(outcome));
-  const kinds = new Set(every.map((answer) => answer.get('kind')).filter(Boolean));
   for (const side of ['a', 'b']) {
     addOptions(field(side), pageData.runs.keys(), (run) => pageData.runs[run].label);
-    addOptions(field(`${side}-is`), [...outcomes].filter((one) => one !== 'correct').sort(), (one) => `is ${one}`);
+    addOptions(field(`${side}-is`), [...outcomes].filter((one) => one !== 'correct').sort(), (one) => `is ${outcomeName(one)}`);
   }
-  addOptions(field('kind'), [...kinds].sort(), kindName);
   byId('run-b').hidden = pageData.runs.length < 2;
   let chosen = [];
   let shown = 0;
@@ -238,9 +253,16 @@ function showList(questions) {
   };
   const apply = () => {
     chosen = filteredQuestions(questions);
+    const kinds = countKinds(questions);
+    field('kind').replaceChildren(element('option', { value: '' }, 'all'));
+    addOptions(field('kind'), new Set([...kinds.keys(), value('kind')].filter(Boolean)), (kind) => `${kindName(kind)} (${formatCount(kinds.get(kind) ?? 0)})`);
+    field('kind').value = value('kind');
     const answers = chosen.flatMap(shownAnswers);
     const correct = answers.filter(isCorrect).length;
-    byId('items-state').textContent = `${formatCount(chosen.length)} of ${formatCount(questions.length)} questions: ${formatCount(correct)} of ${formatCount(answers.length)} answers are correct`;
+    const counted = value('kind') ? `answers with this kind of error: ${formatCount(kinds.get(value('kind')) ?? 0)}`
+      : `${formatCount(correct)} of ${formatCount(answers.length)} answers are correct`;
+    byId('items-state').textContent = chosen.length ? `${formatCount(chosen.length)} of ${formatCount(questions.length)} questions: ${counted}`
+      : 'No question matches.';
     // A question that the address names is the first one.
     const named = questions.find(({ id }) => id === value('q'));
     if (named) chosen = [named, ...chosen.filter((question) => question !== named)];
@@ -253,6 +275,7 @@ function showList(questions) {
   listeners.push(apply);
   notify();
   if (value('q')) byId('list').scrollIntoView();
+  else if (value('at') === 'items') byId('items').scrollIntoView();
 }
 
 notify();

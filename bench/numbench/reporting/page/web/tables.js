@@ -94,7 +94,7 @@ function foldDetails() {
     if (!count) continue;
     const cell = element('th', { colspan: heads.length, scope: 'rowgroup' },
       `${formatCount(count)} rows by task: choose a task at the top of the page`);
-    const body = element('tbody', {}, element('tr', { class: 'group' }, cell));
+    const body = element('tbody', { class: 'by-task' }, element('tr', { class: 'group' }, cell));
     table.append(body);
     listeners.push(() => { body.hidden = Boolean(value('task')); });
   }
@@ -107,7 +107,7 @@ function fold(one) {
   const part = one.bodies.find(({ group, rows }) => group && rows.every(isPublished));
   const count = published.filter((row) => !details.has(row)).length;
   const isRanked = one.heads.some((head) => head.dataset.field === 'ranks');
-  const button = element('button', { type: 'button', class: 'fold' }, `${formatCount(count)} rows of published configurations${isRanked ? ': counted in the ranks, without one of their own' : ''}`);
+  const button = element('button', { type: 'button', class: 'fold' }, `${formatCount(count)} rows of published configurations${isRanked ? ' (the ranks count them)' : ''}`);
   button.addEventListener('click', () => setState({ published: value('published') ? '' : '1' }));
   listeners.push(() => button.setAttribute('aria-expanded', Boolean(value('published'))));
   if (part) {
@@ -124,6 +124,8 @@ const words = () => value('models').trim().toLowerCase();
 function applyFilter() {
   const [text, task] = [words(), value('task')];
   for (const node of document.querySelectorAll('[data-answer]')) node.hidden = node.dataset.answer !== (task in pageData.tasks ? task : '');
+  for (const node of document.querySelectorAll('[data-by-task]')) node.hidden = !task;
+  let shown = 0;
   for (const { table, bodies } of tables) {
     for (const { group, rows, isFold } of bodies) {
       for (const row of rows) {
@@ -132,12 +134,14 @@ function applyFilter() {
           || (task && row.dataset.task && row.dataset.task !== task)
           || (!value('published') && !text && isPublished(row)));
       }
+      shown += rows.filter((row) => !row.hidden).length;
       if (group) group.hidden = !isFold && rows.every((row) => row.hidden);
     }
     for (const cell of table.querySelectorAll('th[data-task], td[data-task]')) {
       cell.hidden = Boolean(task) && cell.dataset.task !== task;
     }
   }
+  byId('filter-state').textContent = shown || !tables.length ? '' : 'No row matches.';
 }
 
 // A head stays in view unless its table is wider than the page and scrolls by itself.
@@ -152,7 +156,7 @@ function fit() {
 tables.forEach(makeSortable);
 tables.forEach(fold);
 foldDetails();
-addOptions(document.querySelector('[data-state=task]'), Object.keys(pageData.tasks), taskName);
+for (const select of document.querySelectorAll('[data-state=task]')) addOptions(select, Object.keys(pageData.tasks), taskName);
 listeners.push(applyOrder, applyFilter, fit);
 window.addEventListener('resize', fit);
 byId('filters').hidden = false;
