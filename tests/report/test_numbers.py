@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, ReportData
 from numbench.reporting.tables import comparisons, samples, variants
 from numbench.reporting.tables.model import Table, table_rows
+from numbench.scoring import score_run
+from tests.report import runs as made
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read_text())
 
@@ -145,3 +148,30 @@ def test_other_computations(synthetic_data: ReportData, runs: dict[str, Configur
         for count in findings.significant:
             key = f"{names[id(synthetic_data.runs[index])]}|{count.task}|{count.alternative}"
             same([count.matches, count.decidable, count.expected], GOLDEN["matches"][key])
+
+
+def test_the_price_of_a_step_is_over_the_tasks_of_its_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third level has two tasks, so the first step alone is over all."""
+    monkeypatch.setattr(comparisons, "MIN_QUESTIONS", 2)
+    data = made.dataset(tmp_path / "data")
+    levels = (("minimal", 10), ("low", 30), ("high", 90))
+    for number, (level, tokens) in enumerate(levels):
+        tasks = ("addition", "division") if level == "high" else tuple(made.ANSWERS)
+        answers = {
+            key: one
+            for key, one in made.all_right(tokens).items()
+            if one.item_id.rpartition("-")[0] in tasks
+        }
+        if level == "minimal":
+            answers["mean-0"] = made.said("mean", 0, '{"answer": 7}', tokens=50)
+        made.run(tmp_path / str(number), data, answers, reasoning=level, tasks=tasks)
+    report = ReportData([score_run(tmp_path / str(number)) for number in range(len(levels))])
+    rows = table_rows(comparisons.PRICE, report)
+    first, second = (row.cells for row in rows if not row.task)
+    assert (first["task"], second["task"]) == ("All", f"All (2 of {len(made.ANSWERS)} tasks)")
+    # In one of the tasks, one of four answers takes 50 tokens in place of 10.
+    assert isinstance(first["tokens"], Estimate) and isinstance(second["tokens"], Estimate)
+    assert first["tokens"].value == pytest.approx(20 - 10 / len(made.ANSWERS))
+    assert second["tokens"].value == pytest.approx(60)

@@ -151,6 +151,13 @@ class ReportData:
             wide += [group] if len(tasks) <= MAX_TASK_COLUMNS else []
         return tuple(wide)
 
+    def part_of(self, configuration: Configuration) -> str:
+        """Return how much of its dataset a configuration covers, if not all: `5 of 9 tasks`."""
+        tasks, every = len(configuration.tasks), len(self.group_of(configuration).tasks)
+        if tasks < every:
+            return f"{tasks} of {every} tasks"
+        return f"{configuration.completeness} answered" if configuration.incomplete_tasks else ""
+
     def group_of(self, configuration: Configuration) -> DatasetGroup:
         """Return the dataset of a configuration."""
         return next(g for g in self.datasets if g.sha256 == configuration.values.dataset)

@@ -83,9 +83,7 @@ def _score_tables(
         part = members[start : start + size]
         columns, rows = [Column("task", "Task")], []
         for number, one in enumerate(part):
-            heading = [one.model, one.level, one.note]
-            if len(one.tasks) < len(group.tasks):
-                heading.append(f"{len(one.tasks)} of {len(group.tasks)} tasks")
+            heading = [one.model, one.level, one.note, data.part_of(one)]
             heading += [PUBLISHED] * (not one.scored)
             lines = [line for text in heading for line in wrap(text, _COLUMN_WIDTH)]
             columns.append(Column(f"score{number}", "\n".join(lines), ".1f"))

@@ -175,4 +175,6 @@ def page_heading(data: ReportData) -> tuple[str, str]:
     created += [run.created for run in data.horizons]
     days = sorted({time[:10] for time in created if time})
     more = labels[1:] if len(labels) == 2 else [f"{len(labels) - 1} more"] * (len(labels) > 1)
-    return f"numbench: {' and '.join([labels[0], *more])}", " to ".join(dict.fromkeys(days[:1] + days[-1:]))
+    return f"numbench: {' and '.join([labels[0], *more])}", " to ".join(
+        dict.fromkeys(days[:1] + days[-1:])
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -37,11 +37,16 @@ def _rows(data: ReportData) -> Iterator[Row]:
             "p": one.p_adjusted,
             "verdict": one.verdict,
         }
-        count, every = data.common_tasks(one), len(data.group_of(right).tasks)
-        if one.task == ALL and count < every:
-            cells["task"] = f"All ({count} of {every} tasks)"
-        row = task_row(data, one.left, one.task, cells)
+        row = task_row(data, one.left, one.task, cells | _part(data, one))
         yield row if right.scored else row._replace(kind="reference")
+
+
+def _part(data: ReportData, one: PairDifference) -> dict[str, Cell]:
+    """Return the name of a mean over a part of the tasks, as a cell; else nothing."""
+    count = data.common_tasks(one)
+    every = len(data.group_of(data.configurations[one.right]).tasks)
+    is_part = one.task == ALL and count < every
+    return {"task": f"All ({count} of {every} tasks)"} if is_part else {}
 
 
 def _notes(data: ReportData) -> Sequence[str]:
@@ -95,52 +100,61 @@ def _price_rows(data: ReportData) -> Iterator[Row]:
 
 
 def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
-    """Yield the steps over the questions that all runs of a model answer, by rising tokens."""
+    """Yield the steps between the levels of a model, in the order of their tokens."""
     values = [data.runs[index].values.tasks for index in members]
+    common = _known_tokens(values)
+    if not common:
+        return
+    spent = [
+        fmean(float(of_task[column].generated_tokens.mean()) for of_task in common.values())
+        for column in range(len(members))
+    ]
+    steps = list(pairwise(sorted(range(len(members)), key=spent.__getitem__)))
+    pairs = [_known_tokens([values[low], values[high]]) for low, high in steps]
+    for task in (ALL, *TASKS):
+        for (low, high), tasks in zip(steps, pairs, strict=True):
+            first, second = data.runs[members[low]], data.runs[members[high]]
+            difference = data.difference(second, first, task)
+            if difference is None or difference.task != task or not (task == ALL or task in tasks):
+                continue
+            levels = [" ".join(filter(None, (run.level, run.note))) for run in (first, second)]
+            cells: dict[str, Cell] = {"model": first.model, "from": levels[0], "to": levels[1]}
+            chosen = [*tasks.values()] if task == ALL else [tasks[task]]
+            # Amounts over fewer tasks than the score are not its price.
+            is_whole = task != ALL or len(chosen) == data.common_tasks(difference)
+            cells |= _step(difference, chosen if is_whole else []) | _part(data, difference)
+            yield task_row(data, members[high], task, cells)
+
+
+def _known_tokens(
+    values: Sequence[Mapping[str, TaskValues]],
+) -> dict[str, list[TaskValues]]:
+    """Return task → the values of the questions that all answer, with known numbers of tokens."""
     tasks = {}
     for task in TASKS:
         if all(task in known for known in values):
-            # Questions with an unknown number of tokens are left out.
             common = common_items(
                 [known[task].select(~np.isnan(known[task].generated_tokens)) for known in values]
             )
             if len(common[0].score) >= MIN_QUESTIONS:
                 tasks[task] = common
-    if not tasks:
-        return
-    spent = [
-        fmean(float(common[column].generated_tokens.mean()) for common in tasks.values())
-        for column in range(len(members))
-    ]
-    order = sorted(range(len(members)), key=spent.__getitem__)
-    for task in (ALL, *tasks):
-        chosen = list(tasks.values()) if task == ALL else [tasks[task]]
-        for low, high in pairwise(order):
-            first, second = data.runs[members[low]], data.runs[members[high]]
-            difference = data.difference(second, first, task)
-            # The comparison of means is over all common tasks of the pair.
-            if difference is not None and difference.task == task:
-                levels = [" ".join(filter(None, (run.level, run.note))) for run in (first, second)]
-                cells: dict[str, Cell] = {
-                    "model": first.model, "from": levels[0], "to": levels[1],
-                }  # fmt: skip
-                cells |= _step(difference, [(c[low], c[high]) for c in chosen])
-                yield task_row(data, members[high], task, cells)
+    return tasks
 
 
-def _step(
-    result: PairDifference, pairs: Sequence[tuple[TaskValues, TaskValues]]
-) -> dict[str, Cell]:
-    """Return what the second values of each pair have more than the first, and its price."""
+def _step(result: PairDifference, pairs: Sequence[Sequence[TaskValues]]) -> dict[str, Cell]:
+    """Return what the second values of each pair have more than the first, and its price.
+
+    Without pairs, the price is unknown.
+    """
     scores = [_difference(pair, "score") for pair in pairs]
     tokens = [_difference(pair, "generated_tokens") for pair in pairs]
     costs = [_difference(pair, "cost", 1000.0) for pair in pairs]
-    has_costs = not any(np.isnan(one.values).any() for one in costs)
-    is_gain = result.verdict == "better"
+    has_costs = bool(pairs) and not any(np.isnan(one.values).any() for one in costs)
+    is_gain = bool(pairs) and result.verdict == "better"
     return {
         "questions": result.items,
         "points": Estimate(result.difference, result.low, result.high),
-        "tokens": amount_estimate(tokens, signed=True),
+        "tokens": amount_estimate(tokens, signed=True) if pairs else None,
         "dollars": amount_estimate(costs, signed=True) if has_costs else None,
         "tokens_per_point": _ratio(tokens, scores) if is_gain else None,
         "dollars_per_point": _ratio(costs, scores) if is_gain and has_costs else None,
@@ -148,7 +162,7 @@ def _step(
     }
 
 
-def _difference(pair: tuple[TaskValues, TaskValues], name: str, factor: float = 1.0) -> Stratum:
+def _difference(pair: Sequence[TaskValues], name: str, factor: float = 1.0) -> Stratum:
     low, high = pair
     values = factor * (getattr(high, name) - getattr(low, name))
     return make_stratum(low.task, values[:, None], low.difficulty, low.operands, low.share_per_item)

@@ -26,7 +26,8 @@ class Row(NamedTuple):
     the row is of a run, of a reference, or only of published values. run: index of the run in
     `ReportData.runs`, and task: its task, by which the page filters. published: the fields whose
     value is the published one, not scored from responses. member: index of the run or reference in
-    `ReportData.configurations`, by which the page connects tables and figures.
+    `ReportData.configurations`, by which the page connects tables and figures. part: how much of
+    the dataset its means are over, if not all.
     """
 
     cells: Mapping[str, Cell]
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     task: str = ""
     published: frozenset[str] = frozenset()
     member: int | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True)

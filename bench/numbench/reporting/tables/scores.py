@@ -50,7 +50,8 @@ def _score_rows(
             heading = group.heading if is_run else REFERENCES_HEADING
             names = {"model": one.name, "level": one.level}
             run = index if is_run else None
-            yield index, one, Row(names, heading, kind, run, member=index)
+            part = data.part_of(one)
+            yield index, one, Row(names, heading, kind, run, member=index, part=part)
 
 
 def _summary(data: ReportData) -> Iterator[Row]:
