@@ -16,7 +16,7 @@ LINKS = (
 )
 
 
-def write_example(site: Path) -> None:
+def write_example(site: Path, with_leaderboard: bool = True) -> None:
     """Write example/ and leaderboard/ to the site."""
     site = site.resolve()
     # The pages name the folder of the run.
@@ -26,4 +26,5 @@ def write_example(site: Path) -> None:
             on_progress=lambda _: None,
         )  # fmt: skip
         numbench.report([run.path], out=site / "example")
-        write_leaderboard([run.path], site / "leaderboard")
+        if with_leaderboard:
+            write_leaderboard([run.path], site / "leaderboard")
