@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import ssl
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
+import certifi
 import pytest
 from hypothesis import settings
 
@@ -38,6 +41,21 @@ def watchdog() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_authorities(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No client reads the bundled certificates, which takes each 50 ms; only `live` needs them."""
+    load = ssl.SSLContext.load_verify_locations
+
+    def load_others(context: ssl.SSLContext, cafile: Any = None, *others: Any, **more: Any) -> None:
+        if cafile != certifi.where():
+            load(context, cafile, *others, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not any(item.get_closest_marker("live") for item in request.session.items):
+            patch.setattr(ssl.SSLContext, "load_verify_locations", load_others)
+        yield
 
 
 # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP. numbench respects
