@@ -40,8 +40,8 @@ def test_no_short_hostile_text_raises(item: Item) -> None:
 def test_no_long_hostile_text_raises(text: str) -> None:
     """Quadratic effort would take minutes."""
     for item in (SUM, LETTER, ORDER):
-        for score_response in (score_exact, score_lenient):
-            score_response(item, text_response(item, text))
+        # It reads all that `exact` reads, and more.
+        score_lenient(item, text_response(item, text))
 
 
 @given(hostile_texts, st.sampled_from(ITEMS), st.sampled_from([None, "stop", "length", "other"]))

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 
 def each_case(module: str, table: str) -> pytest.MarkDecorator:
     """Run a test of a module (`__file__`) with every line of a table as its argument `case`."""
-    path = Path(module).parent / "cases" / f"{table}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines()
     cases = [
-        pytest.param(json.loads(line), id=f"{table}:{number}")
-        for number, line in enumerate(lines, 1)
+        pytest.param(case, id=f"{table}:{number}")
+        for number, case in enumerate(_lines(module, table), 1)
     ]
     return pytest.mark.parametrize("case", cases)
+
+
+def each_row(module: str, table: str) -> pytest.MarkDecorator:
+    """Run a test with every line of a table as its arguments, whose names are the first line."""
+    names, *rows = _lines(module, table)
+    return pytest.mark.parametrize(names, rows)
+
+
+def _lines(module: str, table: str) -> list[Any]:
+    path = Path(module).parent / "cases" / f"{table}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -23,7 +23,7 @@ from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.shards import Shard, generate_items
 
 PATH = Path(__file__).with_suffix(".json")
-QUICK_ITEMS, ITEMS, LARGE_ITEMS = 100, 20_000, 1_000
+QUICK_ITEMS, ITEMS, LARGE_ITEMS = 25, 20_000, 1_000
 SPLITS = ("test", "val", "train")
 INTEGER_TASKS = ("minmax", "interval", "sorting", "addition", "multiplication", "division")
 
