@@ -15,6 +15,7 @@ import pytest
 import numbench as nb
 from numbench.scoring import summarize
 from tests.report import runs as synthetic
+from tests.support.case_tables import each_row
 
 MODELS = ("baseline/float32", "baseline/bfloat16")
 
@@ -96,21 +97,7 @@ def test_loaded_tokens_are_those_of_the_tables(tmp_path: Path) -> None:
         assert summary.tokens == pytest.approx(sum(tokens) / len(tokens))
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("report", {"protocol": "foo"}, "protocol 'foo': give exact or lenient or paper"),
-        ("report", {"formats": "gif"}, "unknown figure format 'gif'"),
-        ("report", {"out": "run"}, "run holds other files"),
-        ("load_scores", {"protocol": "foo"}, "protocol 'foo'"),
-        ("score", {"protocol": None}, "protocol None"),
-        ("show", {"tasks": "means"}, "unknown task 'means'; use 'mean'"),
-        ("show", {"limit": 0}, "--limit 0: give 1 or more"),
-        ("show", {"limit": "x"}, "limit 'x': give a whole number"),
-        ("show", {"difficulty": (50, 10)}, "give the smaller number first"),
-        ("show", {"kinds": "cary"}, "unknown kind 'cary'"),
-    ],
-)
+@each_row(__file__, "wrong_arguments")
 def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
     runs: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     name: str, arguments: dict[str, Any], message: str,

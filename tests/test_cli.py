@@ -25,6 +25,8 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
+from numbench.reporting import figures
+from tests.support.case_tables import each_row
 from tests.support.command_line import KEYS, NUMBENCH, numbench
 
 ROOT = Path(__file__).parents[1]
@@ -60,17 +62,17 @@ def help_of(*command: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["horizon"], ["report"], ["generate"], ["show"]])
-def test_help_imports_no_heavy_package(command: list[str]) -> None:
+def test_help_imports_no_heavy_package() -> None:
     code = (
         "import sys; from numbench.cli import app\n"
-        "try: app(prog_name='numbench')\n"
-        "except SystemExit: pass\n"
+        "for command in ([], ['run'], ['horizon'], ['report'], ['generate'], ['show']):\n"
+        "    try: app([*command, '--help'], prog_name='numbench')\n"
+        "    except SystemExit: pass\n"
         f"print([name for name in sys.modules if name in {HEAVY}])"
     )
-    process = [sys.executable, "-c", code, *command, "--help"]
+    process = [sys.executable, "-c", code]
     done = subprocess.run(process, capture_output=True, text=True, timeout=100)
-    assert "Usage: numbench" in done.stdout
+    assert done.stdout.count("Usage: numbench") == 6
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -120,73 +122,20 @@ def test_the_overview_lists_the_commands_in_groups() -> None:
         ("numbench horizon --model gpt-6.2", {"gpt-6.2-sol", "gpt-6.2-astra"}),
     ],
 )
-def test_the_shell_completes_commands_options_and_values(words: str, expected: set[str]) -> None:
-    position = str(len(words.split(" ")) - 1)
-    done = numbench(_NUMBENCH_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=position)
-    assert set(done.stdout.split()) == expected
+def test_the_shell_completes_commands_options_and_values(
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: str, expected: set[str]
+) -> None:
+    monkeypatch.setenv("_NUMBENCH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    assert set(call()[1].split()) == expected
 
 
 BASELINE = ("--model", "baseline/float64")
 LOCAL = ("--model", "openai/x", "--base-url", "http://127.0.0.1:1/v1")
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        ("generate --tasks addition,logarithm", "unknown task 'logarithm'"),
-        ("generate --size 0", "give 1 to 1,000,000,000"),
-        ("generate --size 999999999999", "give 1 to 1,000,000,000"),
-        ("generate --size many", "--size"),
-        ("generate --numbers '40 digits'", "between 3 and 17"),
-        ("generate --split dev", "--split"),
-        ("generate --workers 0", "--workers 0"),
-        ("generate --format csv", "--format"),
-        ("run", "--model"),
-        ("run --model gtp-5", "did you mean gpt-5?"),
-        ("run --model gpt-5", "minimal, low, medium, high, maximal"),
-        ("run --model gpt-5 --reasoning minimal", "set OPENAI_API_KEY"),
-        ("run --model gpt-5 --reasoning ,", "--reasoning ',': give a value"),
-        ("run BASELINE --dataset v0", "no dataset 'v0'"),
-        ("run BASELINE --tasks sum", "unknown task 'sum'"),
-        ("run BASELINE --limit two", "--limit 'two': give a whole number"),
-        ("run BASELINE --temperature warm", "--temperature 'warm': give a number"),
-        ("run BASELINE --few-shot 99", "omit --few-shot"),
-        ("run BASELINE --batch", "omit --batch"),
-        ("run LOCAL --few-shot 99", "--few-shot 99: give 0 to 64"),
-        ("run LOCAL --timeout soon", "'soon' is not a time"),
-        ("run LOCAL --api soap", "--api"),
-        ("run LOCAL --api responses --seed 1", "omit --seed"),
-        ("run LOCAL --prompts ,", "--prompts ',': give a value"),
-        ("run LOCAL --prompts paper,nice", "no prompt set 'nice'; use paper"),
-        ("run LOCAL --prompts paper,paper --dry-run", "two runs have the folder"),
-        ("run LOCAL --transform upside", "unknown transformation 'upside'"),
-        ("run LOCAL --header a", "--header"),
-        ("run LOCAL --param a", "--param"),
-        ("run --suite paper --model gpt-5", "omit --model"),
-        ("horizon", "Missing option '--model'"),
-        ("horizon --model nothing-9", "unknown model"),
-        ("horizon BASELINE --tasks long_additon", "use 'long_addition'"),
-        ("horizon BASELINE --samples 3", "omit --samples"),
-        ("models gpt-99", "no model matches 'gpt-99': try a shorter part of its name"),
-        ("report nowhere", "nowhere"),
-        ("report", "results"),
-        ("audit nowhere", "no dataset 'nowhere'"),
-        ("import nowhere", "nowhere"),
-        ("show nowhere", "nowhere does not exist"),
-        ("verify nowhere --repair --complete", "cannot be used with --repair"),
-        ("export --to inspect --out x", "name a run folder"),
-        ("export v1 v2 --to lm-eval --out x", "takes one dataset, not 2"),
-        ("export v7 --to huggingface --out x", "no dataset 'v7'"),
-        ("export v1 --out x", "--to"),
-        ("export paper --to inspect --out x", "paper is not a folder of runs"),
-        ("show x --difficulty 10", "(see numbench show --help)"),
-        ("report x --protocol strict", "'strict' is not one of"),
-        ("run --model openai/ --base-url http://127.0.0.1:1", "use 'openai/NAME'"),
-        ("run LOCAL --base-url ''", "--base-url is empty: give a value, or omit it"),
-        ("frobnicate", "frobnicate"),
-        ("run --frobzz", "No such option: --frobzz (see numbench run --help)"),
-    ],
-)
+@each_row(__file__, "wrong_commands")
 def test_wrong_use_is_one_line_and_exit_code_2(
     tmp_path: Path, call: Call, command: str, message: str
 ) -> None:
@@ -198,18 +147,18 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     assert not any(tmp_path.iterdir())
 
 
-def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path) -> None:
+def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path, call: Call) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-planted-key-0123456789\n")
     listed = numbench("models", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert "OPENAI_API_KEY (set)" in " ".join(listed.stdout.split())
     assert "OPENROUTER_API_KEY (not set)" in " ".join(listed.stdout.split())
     assert "planted" not in listed.stdout + listed.stderr
-    code = "from numbench.models import open_model; open_model('gpt-5', 'minimal')"
+    program = "from numbench.models import open_model; open_model('gpt-5', 'minimal')"
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=True)
     (tmp_path / ".env").unlink()
-    refused = numbench("run", "--model", "gpt-5", "--reasoning", "minimal", cwd=tmp_path)
-    assert refused.returncode == 2 and ".env" in refused.stderr
+    code, _, refused = call("run", "--model", "gpt-5", "--reasoning", "minimal")
+    assert code == 2 and ".env" in refused
 
 
 def test_an_env_file_may_have_a_byte_order_mark(
@@ -223,23 +172,25 @@ def test_an_env_file_may_have_a_byte_order_mark(
     assert os.environ["PLANTED_KEY"] == "sk-0123456789"
 
 
-def test_quiet_leaves_the_result_and_the_error(tmp_path: Path) -> None:
+def test_quiet_leaves_the_result_and_the_error(call: Call) -> None:
     run = ("run", *BASELINE, "--tasks", "minmax", "--limit", "2")
-    loud, quiet = numbench(*run, cwd=tmp_path), numbench(*run, "--quiet", cwd=tmp_path)
-    assert loud.stderr and not quiet.stderr
-    assert quiet.stdout.replace("0 answered now, 2 done", "2 answered now, 0 done") == loud.stdout
-    failed = numbench("--quiet", "report", "nowhere", cwd=tmp_path)
-    assert failed.returncode == 2 and failed.stderr == "numbench: nowhere does not exist\n"
+    (_, loud, shown), (_, quiet, rest) = call(*run), call(*run, "--quiet")
+    assert shown and not rest
+    assert quiet.replace("0 answered now, 2 done", "2 answered now, 0 done") == loud
+    failed = call("--quiet", "report", "nowhere")
+    assert failed == (2, "", "numbench: nowhere does not exist\n")
 
 
-def test_verbose_shows_all_warnings(tmp_path: Path) -> None:
-    numbench("run", *BASELINE, "--limit", "2", cwd=tmp_path)
+def test_verbose_shows_all_warnings(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "FIGURES", ())
+    call("run", *BASELINE, "--tasks", "minmax", "--limit", "2")
     (run,) = (tmp_path / "results").iterdir()
     for count in range(6):
         shutil.copytree(run, tmp_path / f"results/{count}")
     short, full = (
-        " ".join(numbench("report", "--out", "r", *more, cwd=tmp_path).stdout.split())
-        for more in ((), ("--verbose",))
+        " ".join(call("report", "--out", "r", *more)[1].split()) for more in ((), ("--verbose",))
     )
     warning = "includes only the first 2 questions per task (--limit)."
     assert 0 < short.count(warning) < full.count(warning) == 7

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.core.csv_files import encode_csv
+from tests.support.case_tables import each_row
 
 
 def written(cell: object) -> str:
@@ -18,39 +18,12 @@ def written(cell: object) -> str:
     return row[0]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '=HYPERLINK("http://example.com","5")',
-        "=1+1",
-        "+cmd|' /C calc'!A0",
-        "-2+3+cmd|' /C calc'!A0",
-        "@SUM(1)",
-        "  =1",
-        "\t=1",
-        "\r=1",
-    ],
-)
+@each_row(__file__, "quoted_cells")
 def test_a_text_that_a_spreadsheet_would_evaluate_becomes_a_text(text: str) -> None:
     assert written(text) == f"'{text}"
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "-0.1399",
-        "+1",
-        "-1e-05",
-        "-inf",
-        "-5 [-6, -4]",
-        "-3.2 %",
-        "GPT 5",
-        "'quoted",
-        "",
-        "a=b",
-        "—",
-    ],
-)
+@each_row(__file__, "unchanged_cells")
 def test_numbers_and_other_texts_are_unchanged(cell: str) -> None:
     assert written(cell) == cell
 

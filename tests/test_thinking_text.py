@@ -6,7 +6,6 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from numbench.records import Completion, Usage
 from numbench.scoring import score_exact
 from numbench.thinking_text import find_thinking, move_thinking, separate_thinking
 from tests.scoring.items import SUM, text_response
+from tests.support.case_tables import each_row
 
 LINES = Path(__file__).with_name("thinking_texts.jsonl").read_text(encoding="utf-8").splitlines()
 TEXTS: list[dict[str, str]] = list(map(json.loads, LINES))
@@ -82,20 +82,7 @@ def test_thinking_is_added_to_the_reasoning_that_the_server_returned() -> None:
     assert move_thinking(unchanged) is unchanged
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "status", "parsed"),
-    [
-        ('<think>{"answer": 3}</think> 12.5', None, "ok", "12.5"),
-        ('<think>so {"answer": 3}', None, "truncated", None),
-        ('<think>so {"answer": 3}', "length", "truncated", None),
-        ('<think>so {"answer": 3}', "stop", "empty", None),
-        ('<think>so {"answer": 3}</think>', None, "empty", None),
-        ('so {"answer": 3}</think>', "stop", "empty", None),
-        ('<think>3</think> I cannot {"answer": ', None, "truncated", None),
-        ("<think>3</think> I cannot say", None, "unparseable", None),
-        ("<|channel|>analysis<|message|>3.75", None, "truncated", None),
-    ],
-)
+@each_row(__file__, "scored_thinking")
 def test_thinking_is_not_scored(
     text: str, reason: str | None, status: str, parsed: str | None
 ) -> None:

@@ -5,23 +5,13 @@ from __future__ import annotations
 import random
 import string
 
-import pytest
-
 from numbench.core.secrets import mask_secret_segments, secret_segments
+from tests.support.case_tables import each_row
 
 HEX = "0123456789abcdef0123456789abcdef"
 
 
-@pytest.mark.parametrize(
-    "segment",
-    [
-        HEX,
-        "sk-proj-Ab3dEf6hIj9kLm2nOp5q",
-        "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
-        "token%3Aab12cd34ef56ab78cd90",
-        "key=aB3dE6gH9jK2mN5p",
-    ],
-)
+@each_row(__file__, "secret_segments")
 def test_a_long_random_segment_is_masked(segment: str) -> None:
     masked = mask_secret_segments(f"https://host:8000/v1/{segment}/openai")
     assert masked.startswith("https://host:8000/v1/[key-") and masked.endswith("]/openai")
@@ -29,19 +19,7 @@ def test_a_long_random_segment_is_masked(segment: str) -> None:
     assert mask_secret_segments(masked) == masked
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1:8000/v1",
-        "https://openrouter.ai/api/v1",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "https://x.openai.azure.com/openai/deployments/gpt-4o-mini-2024-07-18",
-        "https://host/DeepSeek-R1-Distill-Qwen-32B/InternationalCompletions/v1",
-        "https://host/accounts/fireworks/models/llama-v3p1-405b-instruct-fp8",
-        f"https://{HEX}.example.com",
-        "",
-    ],
-)
+@each_row(__file__, "public_urls")
 def test_names_of_servers_and_models_are_unchanged(url: str) -> None:
     assert (mask_secret_segments(url), secret_segments(url)) == (url, [])
 

@@ -19,6 +19,7 @@ from bittoken.mixture import (
 from bittoken.optimizer import Optimizers, muon_momentum
 from bittoken.recipe import Recipe, load_recipe
 from tests.bittoken import small
+from tests.support.case_tables import each_row
 
 CONTRACT = Path(__file__).parent / "contract"
 
@@ -28,39 +29,13 @@ def recipe(steps: int, *settings: str) -> Recipe:
     return load_recipe("cpu", [*sizes, *settings])
 
 
-@pytest.mark.parametrize(
-    ("warmup", "level", "step", "expected"),
-    [
-        # 1000 steps, 400 of them warm-up: S = 500, L = (1 + cos(π/6)) / 2 = 0.9330127.
-        # At step 100 and level 20: 500 / 100 · 20 / 20 = 5, cut to 1.
-        (0.4, 20, 100, 0.9),
-        (0.4, 20, 500, 0.9),
-        # 500 / 625 = 0.8; 0.8 · 0.9 = 0.72. At the end 500 / 1000 · 0.9 = 0.45.
-        (0.4, 20, 625, 0.72),
-        (0.4, 20, 1000, 0.45),
-        # The easiest levels fall first. Level 5 of 20: 500 / 250 · 5 / 20 = 0.5, times 0.9.
-        (0.4, 5, 125, 0.9),
-        (0.4, 5, 250, 0.45),
-        # Without warm-up L = 0.5, and rate = (1 + cos(0.51 π)) / 2 = 0.4842946;
-        # 0.5 / 0.5157054 = 0.9695458, below 500 / 510, times 0.9.
-        (0, 20, 510, 0.8725912),
-    ],
-)
+@each_row(__file__, "level_thresholds")
 def test_threshold_of_a_level(warmup: float, level: int, step: int, expected: float) -> None:
     settings = recipe(1000, f"optimizer.warmup={warmup}", "data.falling_threshold=true")
     assert advance_threshold(settings, level, 20, step) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("exponent", "expected"),
-    [
-        # (1 − p) = 0.1, 0.4, 0.5. λ = 1: power 0, thirds. λ = 0: power 1, the sum is 1.
-        (1.0, [1 / 3, 1 / 3, 1 / 3]),
-        (0.0, [0.1, 0.4, 0.5]),
-        # λ = −1: squares 0.01, 0.16, 0.25, together 0.42.
-        (-1.0, [0.01 / 0.42, 0.16 / 0.42, 0.25 / 0.42]),
-    ],
-)
+@each_row(__file__, "shares")
 def test_weak_tasks_get_larger_shares(exponent: float, expected: list[float]) -> None:
     assert need_shares(np.array([0.9, 0.6, 0.5]), exponent) == pytest.approx(expected)
     mixture = Mixture(load_recipe("cpu", [f"data.balance={exponent}"]), {})
@@ -111,16 +86,7 @@ def test_a_curriculum_follows_the_scores_as_it_did() -> None:
     assert 0.05 < curriculum.ratios[0] < 10 * 0.01
 
 
-@pytest.mark.parametrize(
-    ("falling", "step", "frontier"),
-    [
-        # Nothing is mastered; level 2 of 20 falls below a score of 0.3 after
-        # 500 · 0.1 · 0.9 / 0.3 = 150 steps, level 3 after 225 steps.
-        ("true", 140, 2),
-        ("true", 160, 3),
-        ("false", 900, 2),
-    ],
-)
+@each_row(__file__, "unlocked_levels")
 def test_only_a_falling_threshold_lets_time_unlock_levels(
     falling: str, step: int, frontier: int
 ) -> None:

@@ -16,6 +16,7 @@ from bittoken.tokens import Samples, Vocabulary, encode_questions
 from numbench.errors import BadInput
 from numbench.tasks.prompts import Question
 from tests.bittoken import small
+from tests.support.case_tables import each_row
 
 VOCABULARIES = {name: Vocabulary(name) for name in ("bittoken", "digit")}
 F = (5 / 3) ** 0.5
@@ -33,19 +34,7 @@ class Plain(BitToken):
         return codes.float()
 
 
-@pytest.mark.parametrize(
-    ("combination", "width", "expected"),
-    [
-        ("sum", 3, [11, 22, -27, 4, 5]),
-        ("product", 3, [10, 40, -90, 4, 5]),
-        ("concat", 3, [10, 20, -30, 4 / 20.5**0.5, 5 / 20.5**0.5]),
-        ("zero-pad", 3, [10 * F, 20 * F, -30 * F, 0, 0]),
-        ("weighted", 3, [10, 20, -30, 0, 60]),
-        ("weighted-sum", 3, [11, 22, -27, 4, 65]),
-        ("sum", 1, [10, 20, 30, 40, 50]),
-        ("weighted", 1, [10, 20, 30, 40, 50]),
-    ],
-)
+@each_row(__file__, "combined_numbers")
 def test_numbers_are_combined_with_their_embedding(
     combination: Combination, width: int, expected: list[float]
 ) -> None:

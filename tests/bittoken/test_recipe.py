@@ -9,6 +9,7 @@ import pytest
 
 from bittoken.recipe import bundled_recipes, load_recipe
 from numbench.errors import BadInput
+from tests.support.case_tables import each_row
 
 PLAIN = '[model]\nencoding = "bittoken"\n'
 
@@ -59,33 +60,7 @@ def test_a_base_is_extended_and_fields_are_overridden(tmp_path: Path) -> None:
     assert (data.tasks, data.balance, data.bits) == (("mean",), 0.5, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "override", "expected"),
-    [
-        (PLAIN + "depth = 3\n", "", ["unknown field `depth`", "$.model"]),
-        (PLAIN + 'layers = "three"\n', "", ["Expected `int`, got `str`", "$.model.layers"]),
-        (PLAIN + 'combination = "glue"\n', "", ["'glue'", "$.model.combination"]),
-        ("[model]\nlayers = 3\n", "", ["missing required field `encoding`", "$.model"]),
-        ('[model]\nencoding = "roman"\n', "", ["model.encoding is 'roman'", "bittoken", "digit"]),
-        (PLAIN + '[data]\ntasks = ["adition"]\n', "", ["data.tasks", "'adition'", "addition"]),
-        (PLAIN + '[data]\ncurriculum = ["text"]\n', "", ["unknown task 'text'"]),
-        (PLAIN + '[data]\ntasks = ["std", "std"]\n', "", ["data.tasks", "twice"]),
-        (PLAIN + "[data]\nshares = [1, 2]\n", "", ["data.shares", "one share for each task"]),
-        (PLAIN + "[data]\nbits = 99\n", "", ["data: 99 bits", "2 to 24"]),
-        (PLAIN + "[data]\nbits = 8\n", "", ["data: exponentiation", "multiplication"]),
-        (PLAIN + '[data]\ntasks = ["text"]\n', "", ["data.text_vocabulary", "set all or none"]),
-        (PLAIN + "[training]\nquestions = 99\n", "", ["training.batch_questions", "set both"]),
-        ("[model", "", ["Expected ']'"]),
-        ('base = "nowhere"\n', "", ["no recipe 'nowhere'", "multi-bittoken"]),
-        ('base = "mine"\n', "", ["maximum recursion depth exceeded"]),
-        (PLAIN, "model.layers", ["use KEY=VALUE"]),
-        (PLAIN, " =3", ["use KEY=VALUE"]),
-        (PLAIN, "model.norm=", ["$.model.norm"]),
-        (PLAIN, "model.layers=many", ["$.model.layers"]),
-        (PLAIN, "model=3", ["$.model"]),
-        (PLAIN, "data.tasks=minmax", ["$.data.tasks"]),
-    ],
-)
+@each_row(__file__, "invalid_recipes")
 def test_an_invalid_recipe_or_override_is_reported(
     tmp_path: Path, text: str, override: str, expected: list[str]
 ) -> None:

@@ -15,6 +15,7 @@ from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench.core.decimal_numbers import format_decimal, parse_decimal
 from numbench.errors import BadInput
 from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
+from tests.support.case_tables import each_row
 
 CONTEXT = 12
 NUMBERS = {"<|num|>", "-", ".", *"0123456789"}
@@ -49,18 +50,7 @@ def decoded(tokens: Sequence[int], values: Sequence[float], words: Vocabulary) -
     return str(decoders.ByteLevel().decode(parts))
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("It costs 3.5, or -2 at 100% off.", [3.5, -2, 100]),
-        ("3.10 and -0 are no canonical numbers, 0 and 0.25 are; 007 is three", [0, 0.25, 0, 0, 7]),
-        ("12345678901234567 has 17 digits; 123456789012345 has 15", [17, 123456789012345, 15]),
-        ("1000000000000000 is out of range, 0.00000000000001 is not", [1e-14]),
-        ("naïve 数字 ３ 🎉\n\ttabs  and <|eos|> as text", []),
-        ("v1.2.3-4", [1.2, -4]),
-        ("", []),
-    ],
-)
+@each_row(__file__, "texts")
 @pytest.mark.parametrize("encoding", ["bittoken", "fone", "digit", "subword"])
 def test_text_becomes_tokens_without_loss(
     folder: Path, encoding: str, text: str, numbers: list[float]

@@ -15,6 +15,7 @@ from numbench.scoring.answer_parser import parse_answer
 from numbench.tasks.base import AnswerKind
 from numbench.tasks.prompts import Question
 from tests.bittoken.small import unsigned_vocabulary
+from tests.support.case_tables import each_row
 
 VOCABULARIES = {
     "bittoken": Vocabulary("bittoken"),
@@ -26,16 +27,7 @@ BITTOKEN = VOCABULARIES["bittoken"]
 KINDS: tuple[AnswerKind, ...] = ("number", "letter", "list")
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("bittoken", ("n| + |n", "n| - |n")),
-        ("unsigned", ("n| + |n", "n| - |-|n")),
-        # Text keeps the printed form, except for exponents; zero keeps its sign in text only.
-        ("digit", ("5|.|0| + |1|5|0|0", "-|0| - |-|1|2|3|4|5|6|7|.|8|9|0|1")),
-        ("subword", ("5|.|0| + |150|0", "-|0| - |-|123|456|7|.|890|1")),
-    ],
-)
+@each_row(__file__, "tokens_of_numbers")
 def test_numbers_that_are_in_no_dataset_have_these_tokens(
     name: str, expected: tuple[str, str]
 ) -> None:
@@ -49,17 +41,7 @@ def test_numbers_that_are_in_no_dataset_have_these_tokens(
 
 
 @pytest.mark.parametrize("name", ["unsigned", "subword"])
-@pytest.mark.parametrize(
-    ("operator", "operands", "message"),
-    [
-        ("sqrt", ("1", "2"), "operator 'sqrt' with 2 operands is not supported"),
-        ("+", ("1", "2", "3"), "operator '\\+' with 3 operands is not supported"),
-        ("mean", (), "operator 'mean' with 0 operands is not supported"),
-        ("interval", ("1",), "operator 'interval' with 1 operands is not supported"),
-        ("+", ("1", "two"), "'two' is not a decimal number"),
-        ("+", ("1", "inf"), "is not a finite number"),
-    ],
-)
+@each_row(__file__, "unsupported_questions")
 def test_unsupported_questions_are_bad_input(
     operator: str, operands: tuple[str, ...], message: str, name: str
 ) -> None:

@@ -14,6 +14,7 @@ from bittoken.evaluation import Predictions, predict, teacher_forced_scores, tok
 from bittoken.tokens import Vocabulary
 from numbench.scoring import metrics
 from tests.bittoken import small
+from tests.support.case_tables import each_row
 
 EOS, NUM = "<|eos|>", "<|num|>"
 Answer = tuple[list[str], list[str]]
@@ -89,21 +90,7 @@ def number(predicted: str, right: str) -> Answer:
     return [predicted, EOS], [right, EOS]
 
 
-@pytest.mark.parametrize(
-    ("predicted", "right", "exact"),
-    [
-        ("0.10000000000000002", "0.1", 1),
-        ("123456.789012345049", "123456.789012345", 1),
-        ("123456.7890123456", "123456.789012345", 0),
-        ("123456.789012346", "123456.789012345", 0),
-        ("99999999999999.99", "100000000000000", 1),
-        ("99999999999999.94", "100000000000000", 0),
-        ("-0.1", "0.1", 0),
-        ("-0.0", "0.0", 1),
-        ("nan", "1", 0),
-        ("inf", "1", 0),
-    ],
-)
+@each_row(__file__, "compared_numbers")
 def test_numbers_are_compared_to_15_digits(predicted: str, right: str, exact: int) -> None:
     assert score_answers([number(predicted, right)], "minmax") == [[exact, exact]]
 
@@ -152,15 +139,7 @@ def test_spelled_numbers_are_read_from_their_tokens(encoding: str) -> None:
     assert scores[-1][0] == pytest.approx(-np.log10(123.5 / 126.5) / 15)
 
 
-@pytest.mark.parametrize(
-    ("task", "right", "wrong", "score"),
-    [
-        ("sorting", ["[", "1", ", ", "2", "]", EOS], ["[", "2", ", ", "2", "]", EOS], 0),
-        ("sorting", ["[", "1", ", ", "2", "]", EOS], ["[", "1", ", ", "2", ", ", EOS], 0),
-        ("interval", ["C", EOS], ["D", EOS], 0),
-        ("text", ["x", "y", "3.5", "z"], ["x", "y", "3.6", "y"], 0.5),
-    ],
-)
+@each_row(__file__, "scores_of_tasks")
 def test_comparison_tasks_score_0_or_1_and_text_the_share_of_correct_tokens(
     task: str, right: list[str], wrong: list[str], score: float
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from numbench.core.resources import resource_folder
 from numbench.dataset.audit import audit
 from numbench.errors import BadInput
+from tests.support.case_tables import each_row
 from tests.support.command_line import CommandLine
 
 HEADER = "text_prompt,answer\n"
@@ -20,25 +21,7 @@ def wrong_of(folder: Path, rows: str) -> list[str]:
     return [error.label.prompt for errors in audit(path).wrong.values() for error in errors]
 
 
-@pytest.mark.parametrize(
-    ("row", "is_wrong"),
-    [
-        ("What is 1 + 2?,3", False),
-        ("What is 1 + 2?,3.0", False),
-        ("What is 1 + 2?,3e0", False),
-        ("What is 1 + 2?,3.00000000000001", True),
-        ("What is 1 + 2?,three", True),
-        ("What is 1 + 2?,nan", True),
-        ("What is 1 + 2?,", True),
-        ('"Sort the list [2, 1] in ascending order.","1, 2"', False),
-        ('"Sort the list [2, 1] in ascending order.","[1, 2]"', False),
-        ('"Sort the list [2, 1] in ascending order.","2, 1"', True),
-        ('"What interval does x=5 belong to? A: x < 5, B: 5 <= x < 6, C: 6 <= x",B', False),
-        ('"What interval does x=5 belong to? A: x < 5, B: 5 <= x < 6, C: 6 <= x",A', True),
-        ('"What is the std of the list [1, 2, 3, 4]?",1.11803398874989', False),
-        ('"What is the std of the list [1, 2, 3, 4]?",1.29099444873581', True),
-    ],
-)
+@each_row(__file__, "judged_labels")
 def test_a_label_is_judged_by_its_value(tmp_path: Path, row: str, is_wrong: bool) -> None:
     assert bool(wrong_of(tmp_path, row + "\n")) is is_wrong
 
@@ -66,16 +49,7 @@ def test_the_published_labels(paper_results: Path) -> None:
     assert max(error.relative_error for error in result.wrong["std"]) == pytest.approx(1.634178)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", "line 2: the columns text_prompt and answer are needed"),
-        (HEADER + "What is love?,42\n", "line 2, field text_prompt: not a question"),
-        (HEADER + "What is 1 / 0?,1\n", "line 2: division by zero"),
-        (HEADER + "What is 1 + 2?,3\nWhat is -2 ^ 0.5?,1\n", "line 3: fractional power"),
-        (HEADER + "What is 1 + 2?,3,4\n", "line 2: 3 fields, but the header has 2"),
-    ],
-)
+@each_row(__file__, "unaudited_rows")
 def test_a_row_that_cannot_be_audited_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(text)

@@ -23,6 +23,7 @@ from numbench.dataset.store import open_dataset, released_dataset
 from numbench.errors import BadInput
 from numbench.tasks import CONTEXT_TASKS, PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.random_words import RandomStream, attempts
+from tests.support.case_tables import each_row
 
 SMALL = DatasetSettings(name="small", tasks=("division", "mean"), size=20, seed=5)
 COMMITTED = resource_folder("datasets") / "v1"
@@ -67,16 +68,7 @@ def test_questions_of_few_numbers_are_exhausted_at_once_at_any_size(tmp_path: Pa
     assert len(generate(settings, tmp_path / "d").dataset.by_task["addition"]) == 20
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("15 digits", (15, None, 0, None)),
-        ("8bits", (15, 8, 0, None)),
-        (" 8 bits / 10^3", (15, 8, 3, None)),
-        ("size 40", (15, None, 0, 40)),
-        ("size 16,4, 4", (15, None, 0, "4, 16")),
-    ],
-)
+@each_row(__file__, "sizes_of_numbers")
 def test_the_size_of_numbers_has_one_notation(text: str, expected: tuple[object, ...]) -> None:
     assert parse_numbers(text) == expected
     for other in ("", "15", "bits 8", "8 bits / 3", "40", "-3 digits", "1.5 bits"):
@@ -161,18 +153,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         generate(SMALL, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "suggestion"),
-    [
-        ("Add", "use 'addition'"),
-        ("adition", "use 'addition'"),
-        ("Exp", "use 'exponentiation'"),
-        ("SORTING", "use 'sorting'"),
-        ("Form", "use 'forms'"),
-        ("logarithm", "choose from minmax, interval, sorting, addition"),
-        ("", "choose from minmax"),
-    ],
-)
+@each_row(__file__, "names_of_tasks")
 def test_names_of_tasks_are_known_or_corrected(name: str, suggestion: str) -> None:
     with pytest.raises(BadInput) as error:
         parse_tasks(["mean", name])

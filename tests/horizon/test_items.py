@@ -13,6 +13,7 @@ from numbench.horizon.items import ItemAddress, ItemSequences, parse_id
 from numbench.horizon.sizes import answer_tokens, task_sizes
 from numbench.tasks import SCALED_TASKS
 from numbench.tasks.shards import Shard, generate_items
+from tests.support.case_tables import each_row
 
 PARTS = st.tuples(st.sampled_from(sorted(SCALED_TASKS)), st.integers(1, 4096), st.integers(0, 9999))
 
@@ -22,21 +23,7 @@ def test_an_id_says_which_item_it_is(parts: tuple[str, int, int]) -> None:
     assert parse_id(ItemAddress(*parts).id) == parts
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "copy",
-        "copy-3",
-        "copy-03-1",
-        "copy-3-01",
-        "mean-3-1",
-        "copy-3-1-sample-1",
-        "a-1-1",
-        "copy-4096-10000",
-        "copy-4097-1",
-    ],
-)
+@each_row(__file__, "refused_ids")
 def test_other_ids_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not the id"):
         parse_id(text)

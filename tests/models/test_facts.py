@@ -23,7 +23,7 @@ from numbench.records import Usage
 from numbench.runner.estimates import cost_limit_note, highest_costs
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
-from tests.support.case_tables import each_case
+from tests.support.case_tables import each_case, each_row
 from tests.support.clock import set_date
 
 TABLES = bundled_tables()
@@ -90,18 +90,7 @@ def test_a_date_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     assert describe_hosted("openai/x").known.retirement == "retired on 2020-01-01; successor: y"
 
 
-@pytest.mark.parametrize(
-    ("model", "level", "is_bounded"),
-    [
-        ("gpt-6-luna", "low", True),
-        ("claude-opus-5-5", "low", True),
-        ("glm-5.3", "low", True),
-        ("grok-4.7", "low", False),
-        ("xai/grok-4.20-non-reasoning", None, True),
-        ("qwen3.8-max", "low", False),
-        ("qwen3.8-max", "none", True),
-    ],
-)
+@each_row(__file__, "certain_limits")
 def test_a_cost_limit_is_certain_only_if_the_token_limit_bounds_all_that_is_billed(
     model: str, level: str | None, is_bounded: bool
 ) -> None:

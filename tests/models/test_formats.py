@@ -12,7 +12,7 @@ from numbench.models.formats import FORMATS
 from numbench.models.json_fields import decode_json
 from numbench.records import Completion
 from tests.models.adapter_calls import MESSAGES, check
-from tests.support.case_tables import each_case
+from tests.support.case_tables import each_case, each_row
 
 EMPTY: dict[str, dict[str, Any]] = {
     "chat": {"choices": [{"message": {}, "finish_reason": "stop"}]},
@@ -93,16 +93,7 @@ def test_claude_gets_examples_as_turns_and_system_prompts_joined() -> None:
     assert "system" not in build("c", turns, RequestSettings(), "max_tokens")
 
 
-@pytest.mark.parametrize(
-    ("settings", "version"),
-    [
-        ({}, "2026-10-21"),
-        ({"temperature": 0.5}, "2023-06-01"),
-        ({"params": {"top_p": 0.9}}, "2023-06-01"),
-        ({"request": {"top_k": 5}}, "2023-06-01"),
-        ({"params": {"metadata": {"user_id": "a"}}}, "2026-10-21"),
-    ],
-)
+@each_row(__file__, "sampling_versions")
 def test_a_request_with_a_parameter_of_sampling_names_the_last_version_that_has_them(
     settings: dict[str, Any], version: str
 ) -> None:

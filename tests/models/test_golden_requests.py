@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from numbench.models.formats.messages import API_VERSION
 from tests.models.golden_requests import read_golden_file, sent_requests
+from tests.support.case_tables import each_row
 from tests.support.sdk_requests import validate
 
 
@@ -28,18 +29,7 @@ def test_requests_validate_against_the_types_of_the_sdks() -> None:
             validate(request)
 
 
-@pytest.mark.parametrize(
-    ("model", "changes"),
-    [
-        ("gpt-6-luna", {"reasoning_effort": "ultra"}),
-        ("gpt-6-luna", {"thinking": {"type": "enabled"}}),
-        ("gpt-6-luna", {"messages": "What is 1 + 1?"}),
-        ("claude-opus-5-5", {"thinking": {"type": "sometimes"}}),
-        ("claude-opus-5-5", {"reasoning_effort": "low"}),
-        ("gemini-3.8-flash", {"generationConfig": {"thinkingEffort": "low"}}),
-        ("gemini-3.8-flash", {"generationConfig": {"seed": "one"}}),
-    ],
-)
+@each_row(__file__, "rejected_requests")
 def test_the_types_reject_a_wrong_request(model: str, changes: dict[str, Any]) -> None:
     request = next(each for each in read_golden_file() if each["model"] == model)
     with pytest.raises((ValidationError, AssertionError)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from tests.models.adapter_calls import (
     call_adapter,
 )
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.servers import ReceivedRequest, Reply
 
 DEEP = b"[" * 100_000
@@ -121,20 +121,7 @@ def test_every_secret_of_the_environment_is_masked(
 SECRET = "a+b/c'd\\e\"f0123456789"
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "text", "masked"),
-    [
-        ("OPENAI_API_KEY", "12345678", "12345678", "12345678"),
-        ("X_TOKEN", "123456789", "123456789", "123456789"),
-        ("X_TOKEN", "1.2345e+10", "1.2345e+10", "1.2345e+10"),
-        ("X_TOKEN", "disabled", "disabled", "disabled"),
-        ("X_TOKEN", "short1", "short1", "short1"),
-        ("X_SECRET", SECRET, f"<{SECRET}>", "<[key]>"),
-        ("X_SECRET", SECRET, f"<{json.dumps(SECRET)[1:-1]}>", "<[key]>"),
-        ("X_SECRET", SECRET, f"<{repr(SECRET)[1:-1]}>", "<[key]>"),
-        ("X_SECRET", "planted\udcff0123456789", "4", "4"),
-    ],
-)
+@each_row(__file__, "masked_secrets")
 def test_a_secret_is_masked_in_each_of_its_encodings_but_no_number_is(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, text: str, masked: str
 ) -> None:

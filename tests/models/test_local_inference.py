@@ -6,8 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 
-import pytest
-
 from numbench.errors import NumbenchError
 from numbench.models import ModelProperties, RequestSettings
 from numbench.models.local_inference import (
@@ -16,6 +14,7 @@ from numbench.models.local_inference import (
     LocalModel,
 )
 from numbench.thinking_text import split_tokens
+from tests.support.case_tables import each_row
 
 
 class Doubler(LocalModel):
@@ -104,18 +103,7 @@ def split_text(text: str, opened: bool = False) -> tuple[str, str | None]:
     return characters(answer), reasoning
 
 
-@pytest.mark.parametrize(
-    ("text", "opened", "answer", "reasoning"),
-    [
-        ("<think>a b</think>\n7", False, "\n7", "a b"),
-        ("a b\n</think>7", True, "7", "a b"),
-        ("<think>a</think> <think>b</think>7", False, " 7", "a\n\nb"),
-        ("<think>a</think>7 </think> 8", False, " 8", "a\n\n7"),
-        ("7", False, "7", None),
-        ("7 <think>", False, "7 ", ""),
-        ("", True, "", ""),
-    ],
-)
+@each_row(__file__, "closing_tags")
 def test_reasoning_ends_after_its_closing_tag(
     text: str, opened: bool, answer: str, reasoning: str | None
 ) -> None:

@@ -19,6 +19,7 @@ from numbench.models.prices import (
     find_vendor_facts,
 )
 from tests.models.model_map_extract import MAP_FILE, extract_map, write_extract
+from tests.support.case_tables import each_row
 
 PRICED = {
     "mode": "chat",
@@ -41,18 +42,7 @@ def test_prices_are_per_million_tokens_and_limits_are_those_of_input_and_output(
     assert facts == ModelFacts("acme/model", 2.0, 8.0, context=1000, max_output=500)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"input_cost_per_token": 0.0},
-        {"output_cost_per_token": 0},
-        {"output_cost_per_token": None},
-        {"input_cost_per_token": "2e-06"},
-        {"input_cost_per_request": 0.005},
-        {"citation_cost_per_token": 2e-06},
-        {"litellm_provider": "perplexity", "search_context_cost_per_query": {}},
-    ],
-)
+@each_row(__file__, "unknown_prices")
 def test_a_price_of_zero_or_with_other_fees_is_unknown(changes: dict[str, Any]) -> None:
     facts = facts_of(**changes)
     assert (facts.input, facts.output, facts.max_output) == (None, None, 500)

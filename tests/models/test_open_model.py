@@ -17,7 +17,7 @@ from numbench.models.providers import all_providers
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from tests.models.adapter_calls import KEY
-from tests.support.case_tables import each_case
+from tests.support.case_tables import each_case, each_row
 
 PAPER = {
     "gpt-5": "GPT 5",
@@ -156,23 +156,7 @@ def test_a_provider_without_its_package_names_the_package(monkeypatch: pytest.Mo
 KEY_OF_OTHERS = "key-of-another-server-0123"
 
 
-@pytest.mark.parametrize(
-    ("url", "variable", "key"),
-    [
-        ("https://api.openai.com/v1", None, KEY),
-        ("https://eu.api.openai.com/v1", None, KEY),
-        ("http://127.0.0.1:8000/v1", None, KEY),
-        ("http://[::1]:8000/v1", None, KEY),
-        ("http://localhost:8000/v1", None, KEY),
-        ("https://llm.example.com/v1", None, None),
-        ("https://evil-api.openai.com.example.com/v1", None, None),
-        ("https://notapi.openai.com/v1", None, None),
-        ("http://10.0.0.7/v1", None, None),
-        ("http://gpu-box:8000/v1", None, None),
-        ("https://llm.example.com/v1", "OTHER_KEY", KEY_OF_OTHERS),
-        ("http://10.0.0.7/v1", "OTHER_KEY", KEY_OF_OTHERS),
-    ],
-)
+@each_row(__file__, "hosts_of_a_key")
 def test_a_providers_key_goes_to_its_own_hosts_only(
     monkeypatch: pytest.MonkeyPatch, url: str, variable: str | None, key: str | None
 ) -> None:

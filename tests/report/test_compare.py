@@ -18,6 +18,7 @@ from numbench.stats.multiple_testing import holm
 from numbench.tasks import PAPER_TASKS
 from tests.report import large_runs
 from tests.report.horizons import write_measurement
+from tests.support.case_tables import each_row
 
 PAIR = ("addition", "minmax")
 
@@ -290,23 +291,7 @@ def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbenc
     assert "Partial: 40 of 80 previously answered items of 2 tasks" in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["old"], "Missing argument"),
-        (["old", "nowhere"], "nowhere does not exist"),
-        (["old", "other/run"], "only runs on the same dataset can be compared"),
-        (["old", "part"], "no task in common"),
-        (["silent", "old"], "no answered items"),
-        (["old", "."], "name one of them"),
-        (["old", "old", "old"], "old"),
-        (["old", "old", "--on", "std"], "--on std: old has no such task"),
-        (["old", "old", "--on", "some"], "unknown task 'some'"),
-        (["old", "old", "--margin", "0"], "between 0 and 100"),
-        (["old", "old", "--margin", "nan"], "margin nan: give a number"),
-        (["old", "old", "--margin", "few"], "--margin"),
-    ],
-)
+@each_row(__file__, "wrong_comparisons")
 def test_wrong_use_is_one_line_and_code_2(
     tmp_path: Path,
     numbench,  # type: ignore[no-untyped-def]

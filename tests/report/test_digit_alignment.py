@@ -4,41 +4,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numbench.records import Answer
 from numbench.reporting.digit_alignment import align_digits
+from tests.support.case_tables import each_row
 
 
-@pytest.mark.parametrize(
-    ("answer", "truth", "shift", "at"),
-    [
-        ("12.5", "12.5", 0, None),
-        ("12.50", "12.5", 0, None),
-        ("5", "5.0", 0, None),
-        ("12.6", "12.5", 0, 3),
-        ("12", "12.5", 0, 3),
-        ("12.5", "12", 0, 3),
-        # One digit too many before the point: the first column has a digit above a blank.
-        ("125", "12.5", -1, 0),
-        ("1.25", "12.5", 1, 0),
-        ("-12.5", "12.5", -1, 0),
-        ("12.5", "-12.5", 1, 0),
-        ("0.001", "0.01", 0, 3),
-        # No common column: from the left, as they are written.
-        ("1.5e300", "1.7", 0, 2),
-        ("1" * 90, "12", 0, 1),
-        ("1.2e1", "12", 0, None),
-        ("B", "B", 0, None),
-        ("B", "C", 0, 0),
-        (("1", "2.0"), ("1", "2"), 0, None),
-        (("1", "3"), ("1", "2"), 0, 1),
-        (("1",), ("1", "2"), 0, 1),
-        (("1", "2", "3"), ("1", "2"), 0, 2),
-    ],
-)
+@each_row(__file__, "first_differences")
 def test_the_first_difference_by_place_value(
     answer: Answer, truth: Answer, shift: int, at: int | None
 ) -> None:

@@ -13,6 +13,7 @@ from numbench.records import Completion, Item
 from numbench.scoring import score_exact
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import split_of
+from tests.support.case_tables import each_row
 
 V1_ITEMS = [items[7] for items in open_dataset("v1").by_task.values()]
 
@@ -34,18 +35,7 @@ def test_arguments_decide_the_question() -> None:
     assert all(0 < int(n) < 2**9 for n in sample("minmax", 9, 3, bits=True).item.operands)
 
 
-@pytest.mark.parametrize(
-    ("task", "difficulty", "seed", "options", "message"),
-    [
-        ("Addition", 3, 1, {}, "use 'addition'"),
-        ("addition", 1, 1, {}, "use 2 to 15"),
-        ("addition", 16, 1, {}, "use 2 to 15"),
-        ("addition", 3, -1, {}, "use 0 or more"),
-        ("mean", 3, 1, {"bits": True}, "no questions about integers of few bits"),
-        ("addition", 25, 1, {"bits": True}, "use 2 to 24"),
-        ("addition", 3, 1, {"reward": "accuracy"}, "unknown reward 'accuracy'; use one of exact"),
-    ],
-)
+@each_row(__file__, "impossible_arguments")
 def test_impossible_arguments_are_rejected(
     task: str, difficulty: int, seed: int, options: dict[str, bool], message: str
 ) -> None:

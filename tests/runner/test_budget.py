@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from numbench.journal.run_folder import SENT, Journal
 from numbench.records import Completion, Failure, ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
@@ -14,33 +12,13 @@ from numbench.runner.prepare import describe, resolve
 from numbench.runner.run_state import read_state
 from numbench.runner.spec import RunSpec
 from numbench.tasks.items import make_item
+from tests.support.case_tables import each_row
 
 ITEMS = [ItemSample(make_item("addition", "+", (str(n), "1"), {})) for n in range(4)]
 HALF = {"addition": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected", "bounds", "paid", "admitted"),
-    [
-        # Nothing is known: one at a time.
-        (5.0, {}, {}, (), 1),
-        # The most that a request can cost is known, so no margin is needed.
-        (1.0, {}, HALF, (), 2),
-        (1.0, HALF, HALF, (0.25,), 1),
-        # An answer may cost ten times more than expected, unless it is the only one in flight.
-        (1.0, HALF, {}, (), 1),
-        (6.0, HALF, {}, (), 2),
-        (6.5, HALF, {}, (), 3),
-        (20.0, HALF, {}, (), 4),
-        # The most expensive answer replaces a lower expectation.
-        (3.4, HALF, {}, (1.0, 1.0), 1),
-        (2.9, HALF, {}, (1.0, 1.0), 0),
-        # Costs that do not vary need no margin; the next record may be ten times as far away.
-        (5.0, {}, {}, 5 * (0.5,), 4),
-        (5.0, {}, {}, (*4 * (0.5,), 0.75), 0),
-        (6.5, {}, {}, (*4 * (0.5,), 0.75), 2),
-    ],
-)
+@each_row(__file__, "admitted_requests")
 def test_requests_are_admitted_as_far_as_the_limit_covers_them(
     limit: float,
     expected: dict[str, float],

@@ -22,6 +22,7 @@ from numbench.runner.planning import plan
 from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.clock import set_date
 from tests.support.runs import run_with, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply
@@ -70,17 +71,7 @@ def test_the_routes_of_the_catalogue_that_have_a_price() -> None:
     assert unpriced == {"deepseek-v3.1", "kimi-k2-0905"}
 
 
-@pytest.mark.parametrize(
-    ("name", "route", "varies"),
-    [
-        ("openai__gpt-5_re_minimal", "openai/gpt-5", False),
-        ("google__gemini-2.5-pro_re_minimal", "gemini/gemini-2.5-pro", False),
-        ("google__gemini-2.5-flash_re_none", "gemini/gemini-2.5-flash", False),
-        ("openai__gpt-oss-120b_re_high", "openrouter/openai/gpt-oss-120b", False),
-        ("qwen__qwen3-235b-a22b-2507_re_none", "openrouter/qwen/qwen3-235b-a22b-2507", True),
-        ("meta-llama__llama-4-maverick_re_none", "openrouter/meta-llama/llama-4-maverick", True),
-    ],
-)
+@each_row(__file__, "receipts")
 def test_prices_are_what_the_receipts_say(
     paper_results: Path, name: str, route: str, varies: bool
 ) -> None:
@@ -209,21 +200,7 @@ def test_an_announced_price_holds_from_its_first_day(
 WRITES = structs.replace(PRICE, cache_write=2.5)
 
 
-@pytest.mark.parametrize(
-    ("extra", "price", "is_batch", "expected"),
-    [
-        ({"service_tier": "default", "inference_geo": "global", "speed": "standard"}, 1, False, 1),
-        ({"service_tier": "STANDARD"}, 1, False, 1),
-        ({"service_tier": "priority"}, 1, False, None),
-        ({"service_tier": "flex"}, 1, False, None),
-        ({"service_tier": "batch"}, 1, False, None),
-        ({"service_tier": "batch"}, 1, True, 0.5),
-        ({"inference_geo": "us"}, 1, False, 1.1),
-        ({"inference_geo": "eu"}, 1, False, None),
-        ({"inference_geo": "us", "service_tier": "priority"}, 1, False, None),
-        ({"speed": "fast"}, 1, False, None),
-    ],
-)
+@each_row(__file__, "tiers_and_regions")
 def test_a_tier_or_region_that_the_answer_names_changes_the_cost_or_makes_it_unknown(
     extra: dict[str, Any], price: int, is_batch: bool, expected: float | None
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal.run_folder import read_run
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import go, good, run_with
 from tests.support.servers import ReceivedRequest, Reply, Script, Server, serve
 
@@ -88,24 +89,7 @@ def test_a_folder_that_existed_before_or_holds_a_response_is_kept(
     assert len(read_run(out).responses) == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "model", "message"),
-    [
-        (
-            "/v1",
-            "mymodle",
-            "not exist; check the name of the model ({url}/v1/models may list them)",
-        ),
-        # The server's message begins with the status: "404: Not Found".
-        ("", "mymodel", "HTTP 404: Not Found; check the name of the model, or try --base-url"),
-        ("/v2/x", "mymodel", "/v2/x/models may list them) and --base-url"),
-        (
-            "/v1/chat/completions",
-            "mymodel",
-            "--base-url: omit '/chat/completions' at its end, which requests add themselves",
-        ),
-    ],
-)
+@each_row(__file__, "wrong_servers")
 def test_a_wrong_model_or_url_is_named_with_what_to_try(
     dataset: Path, tmp_path: Path, path: str, model: str, message: str
 ) -> None:

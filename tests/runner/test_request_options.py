@@ -12,6 +12,7 @@ from numbench.errors import BadInput
 from numbench.journal.run_folder import read_run
 from numbench.runner.request_options import parse_headers, parse_params
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import MODEL, go, good
 from tests.support.servers import ReceivedRequest, Reply, serve
 
@@ -27,25 +28,7 @@ async def any_format(received: ReceivedRequest) -> Reply:
     return servers.responses() if "input" in received.body else await good(received)
 
 
-@pytest.mark.parametrize(
-    ("texts", "params"),
-    [
-        (["top_k=20"], {"top_k": 20}),
-        (["a.b=true", "a.c=[1, 2]", "d=null"], {"a": {"b": True, "c": [1, 2]}, "d": None}),
-        (["tier=flex", 'x="a b"', "y=1e-3"], {"tier": "flex", "x": "a b", "y": 0.001}),
-        (['a={"b": {"c": 1}}', "a.b.d=2"], {"a": {"b": {"c": 1, "d": 2}}}),
-        (["a=b=c"], None),
-        (["a"], None),
-        (["=1"], None),
-        (["a..b=1"], None),
-        (["a=1", "a.b=2"], None),
-        (["a.b=2", "a=1"], None),
-        (["a=1", "a=1"], None),
-        (["a={1"], None),
-        (["a=NaN"], {"a": "NaN"}),
-        (["a="], None),
-    ],
-)
+@each_row(__file__, "parameters")
 def test_parameters_are_nested_json(texts: list[str], params: dict[str, Any] | None) -> None:
     if params is None:
         with pytest.raises(BadInput, match=r"^--param"):
@@ -54,21 +37,7 @@ def test_parameters_are_nested_json(texts: list[str], params: dict[str, Any] | N
         assert parse_params(texts) == params
 
 
-@pytest.mark.parametrize(
-    ("model", "api", "params", "sent"),
-    [
-        (MODEL, "chat", {"top_k": 3, "a": {"b": [1]}}, {"top_k": 3, "a": {"b": [1]}}),
-        (MODEL, "responses", {"text": {"verbosity": "low"}}, {"text": {"verbosity": "low"}}),
-        (
-            "openrouter/a/b",
-            "chat",
-            {"provider": {"only": ["deepinfra", "together"]}},
-            {"provider": {"require_parameters": True, "only": ["deepinfra", "together"]}},
-        ),
-        ("gemini/x", "chat", {"generationConfig": {"topK": 3}}, None),
-        ("litellm/openai/x", "chat", {"top_k": 3}, {"top_k": 3}),
-    ],
-)
+@each_row(__file__, "merged_parameters")
 def test_parameters_are_merged_into_the_body(
     dataset: Path, tmp_path: Path, model: str, api: str, params: dict[str, Any], sent: Any
 ) -> None:

@@ -19,6 +19,7 @@ from numbench.runner.estimates import published_configurations
 from numbench.runner.plan_table import plan_table
 from numbench.runner.suite import paper_suite, plan_suite
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.clock import set_date
 from tests.support.command_line import CommandLine
 from tests.support.runs import small_dataset
@@ -164,16 +165,7 @@ def test_another_server_has_no_date_of_retirement(monkeypatch: pytest.MonkeyPatc
     assert not elsewhere.known.is_retired and elsewhere.notices == []
 
 
-@pytest.mark.parametrize(
-    ("message", "way_out"),
-    [
-        ("Unsupported value: 'temperature' does not support 0", "temperature = false"),
-        ("reasoning_effort is not enabled for this model", "another level of --reasoning"),
-        ("Invalid parameter: response_format json_schema", "--no-structured"),
-        ("max_tokens must be at most 16384", "another --max-tokens"),
-        ("something else", None),
-    ],
-)
+@each_row(__file__, "rejected_parameters")
 def test_a_rejected_parameter_ends_the_run_with_a_way_out(
     folder: Path, message: str, way_out: str | None
 ) -> None:

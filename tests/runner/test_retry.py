@@ -15,6 +15,7 @@ from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import MODEL, flawed, go, questions
 from tests.support.servers import ReceivedRequest, Reply, serve
 
@@ -29,17 +30,7 @@ def kind_of(response: Response) -> str | None:
     return next((kind for numbers, kind in KINDS.items() if numbers in prompt), None)
 
 
-@pytest.mark.parametrize(
-    ("retry", "count"),
-    [
-        ((), 0),
-        (("empty",), 2),
-        (("truncated",), 1),
-        (("refused",), 1),
-        (("error",), 1),
-        (("empty", "truncated", "refused", "error"), 5),
-    ],
-)
+@each_row(__file__, "retried_kinds")
 def test_only_the_named_kinds_are_requested_again(
     dataset: Path, tmp_path: Path, retry: tuple[str, ...], count: int
 ) -> None:

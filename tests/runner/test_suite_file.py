@@ -11,6 +11,7 @@ from numbench.errors import BadInput
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite, suite_file
 from tests.models.adapter_calls import valid_reply
+from tests.support.case_tables import each_row
 from tests.support.runs import QUICK, small_dataset
 from tests.support.servers import serve
 
@@ -73,36 +74,7 @@ def test_every_option_of_a_run_can_be_in_a_suite(dataset: Path) -> None:
     assert (first.samples, first.temperature) == (2, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            '[[matrix]]\nmodel = "gpt-6-luna"\n',
-            r"matrix\[0\]: gpt-6-luna has several",
-        ),
-        ('[[matrix]]\nmodel = "gpt-7"\n', r"matrix\[0\]: unknown model 'gpt-7'"),
-        ('[[matrix]]\nmodels = "gpt-6-luna"\n', "unknown option 'models': use model, reasoning"),
-        ('[[matrix]]\nreasoning = "low"\n', "model is missing"),
-        ("[[matrix\n", "suite.toml: "),
-        ("[[matrix]]\nmodel = []\n", r"--model \[\]: give text"),
-        (
-            '[[matrix]]\nmodel = "x"\nlimit = "many"\n',
-            "--limit 'many': give a whole number",
-        ),
-        (
-            '[[matrix]]\nmodel = "gpt-6-luna"\nreasoning = ["low", "low"]\n',
-            "two runs have",
-        ),
-        ('[[matrix]]\nmodel = "gpt-6-luna"\nmax_cost = 5.0\n', "max_cost is for the whole suite"),
-        ('[[matrix]]\nmodel = "kimi-k2-0905"\nname = "../x"\n', r"name '\.\./x': use letters"),
-        ('[[matrix]]\nmodel = "kimi-k2-0905"\nlimit = -3\n', r"matrix\[0\]: --limit -3: give 1"),
-        ("matrix = []\n", r"give a \[\[matrix\]\]"),
-        (
-            2 * '[[matrix]]\nmodel = "kimi-k2-0905"\n',
-            r"matrix\[1\]: two runs have the folder results/kimi-k2-0905_none_small",
-        ),
-    ],
-)
+@each_row(__file__, "wrong_suites")
 def test_a_mistake_names_the_file_and_the_matrix(dataset: Path, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message) as caught:
         specs(text, dataset)

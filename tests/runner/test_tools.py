@@ -14,6 +14,7 @@ from numbench.journal.run_folder import iter_responses, read_run
 from numbench.records import ToolCall
 from numbench.runner.active_run import CostLimitReached
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import go
 from tests.support.sdk_requests import validate
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
@@ -250,19 +251,7 @@ def test_the_cost_limit_holds_between_the_turns(dataset: Path, tmp_path: Path) -
     assert [(each.cost, len(each.turns)) for each in whole] == [(2.0, 3)] * 2
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tools": "python"}, "--tools python: give calculator, or calculator:faulty=0.1"),
-        ({"tools": "calculator:faulty=2"}, "--tools calculator:faulty=2: give calculator"),
-        ({"prompts": "paper"}, "--prompts paper: these prompts forbid tools"),
-        ({"prompts": "steps"}, "--prompts steps: these prompts forbid tools"),
-        ({"batch": True}, "--tools needs single requests: omit it with --batch"),
-        ({"tools": None, "max_turns": 3}, "--max-turns is for conversations with a tool"),
-        ({"model": "baseline/float64"}, "baseline/float64 runs in this process: omit --tools"),
-        ({"params": {"tools": []}}, "--param tools: --tools sets it"),
-    ],
-)
+@each_row(__file__, "refused_tools")
 def test_what_has_no_tools_is_refused_in_one_line(
     dataset: Path, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

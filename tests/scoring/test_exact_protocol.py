@@ -7,7 +7,6 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from numbench.records import Completion, Failure, FinishReason, Response
 from numbench.scoring import is_correct, score_exact
 from numbench.tasks.items import make_item
 from tests.scoring.items import ORDER, SUM, answer_response
+from tests.support.case_tables import each_row
 
 CASES = Path(__file__).with_name("exact_cases.jsonl").read_text(encoding="utf-8").splitlines()
 """Questions and answers, whether they match, and the kind of error. Ties are rounded half to even;
@@ -34,18 +34,7 @@ def test_an_answer_matches_by_value() -> None:
             assert (score.log_smape, score.correct_digits) == (1.0, 15)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "failed", "status", "kind"),
-    [
-        ("I cannot say", None, False, "unparseable", "format"),
-        (" \n", "stop", False, "empty", None),
-        ("Token limit reached", "length", False, "truncated", None),
-        ("", "length", False, "truncated", None),
-        ("I must not", "refusal", False, "refused", None),
-        ("", None, True, "error", None),
-        ('{"answer": 3.75}', "length", False, "ok", None),
-    ],
-)
+@each_row(__file__, "missing_answers")
 def test_status_gives_the_reason_for_a_missing_answer(
     text: str, reason: FinishReason | None, failed: bool, status: str, kind: str | None
 ) -> None:

@@ -21,6 +21,7 @@ from numbench.stats.intervals import (
     score_interval,
     wilson,
 )
+from tests.support.case_tables import each_row
 
 Z = 1.959963984540054
 
@@ -38,17 +39,7 @@ def test_wilson_bounds_are_the_critical_values_of_the_score_test(
     assert 0 <= low <= p <= high <= 1
 
 
-@pytest.mark.parametrize(
-    ("successes", "n", "interval"),
-    [
-        # The example of Newcombe (1998).
-        (81, 263, (0.2553, 0.3662)),
-        (0, 500, (0.0, 0.0076)),
-        (1, 500, (0.0004, 0.0112)),
-        (500, 500, (0.9924, 1.0)),
-        (0.5, 1, (0.0546, 0.9454)),
-    ],
-)
+@each_row(__file__, "wilson_intervals")
 def test_wilson_reproduces_known_intervals(
     successes: float, n: int, interval: tuple[float, float]
 ) -> None:

@@ -39,6 +39,7 @@ from numbench.tasks import (
 from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard, generate_items
+from tests.support.case_tables import each_row
 from tests.tasks.gcd_task import GCD
 
 SETTINGS = DatasetSettings(name="plugin", tasks=("gcd",), size=30)
@@ -195,21 +196,7 @@ def test_a_slip_of_an_author_is_found_when_the_task_is_registered(
         check_task(replace(GCD, **change))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("system", "template", "message"),
-    [
-        ("Think.", "{a}?", "has to ask for a JSON object"),
-        (None, "No field", "use the fields"),
-        (None, "{b} alone", "use the fields"),
-        (None, "{x} and {y}", "use the fields"),
-        (None, "{a} of {list}", "use the fields"),
-        (None, "Only {{a}}", "use the fields"),
-        (None, "{{x}} for {b}", "use the fields"),
-        (None, "{a", r"question of 'gcd': .*\{\{ is a brace"),
-        (None, "{a!r}", r"question of 'gcd': .*\{\{ is a brace"),
-        (None, "{a:5}", r"question of 'gcd': .*\{\{ is a brace"),
-    ],
-)
+@each_row(__file__, "malformed_prompts")
 def test_malformed_prompts_of_a_task_are_rejected(
     system: str | None, template: str, message: str
 ) -> None:
@@ -217,17 +204,7 @@ def test_malformed_prompts_of_a_task_are_rejected(
         TaskPrompts(system or GCD.prompts.system, {"gcd": template})
 
 
-@pytest.mark.parametrize(
-    ("template", "operands"),
-    [
-        ("What is the square of {a}?", ("-1.5",)),
-        ("Is {a} + {b} = {c}?", ("1", "2", "3")),
-        ("Is {a} equal to {a}?", ("7",)),
-        ("What is the median of [{list}]?", ("1", "2.5", "-3", "4")),
-        ("Write {{x}} and {{list}} for {a}?", ("2",)),
-        ("How many elements has {{{a}, {b}}}?", ("2", "3")),
-    ],
-)
+@each_row(__file__, "parsed_prompts")
 def test_prompts_with_any_number_of_operands_are_parsed_back(
     install, template: str, operands: tuple[str, ...]
 ) -> None:

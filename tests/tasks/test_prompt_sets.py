@@ -16,6 +16,7 @@ from numbench.tasks.prompts import (
     load_prompt_set,
     open_prompt_set,
 )
+from tests.support.case_tables import each_row
 
 PARAPHRASES = tuple(f"paraphrase-{number}" for number in range(1, 6))
 SETS = ("paper", "calculator", "chinese", "explicit", "german", "minimal", *PARAPHRASES, "steps")
@@ -102,26 +103,7 @@ def test_a_prompt_of_a_task_precedes_that_of_its_group(tmp_path: Path) -> None:
     assert [prompts.system_prompt(task) for task in prompts.tasks] == ["All.", "Mean."]
 
 
-@pytest.mark.parametrize(
-    ("questions", "message"),
-    [
-        ("[addition\n", "questions.toml: Expected"),
-        ("", "questions.toml: no wordings; add a table per task"),
-        ('questions = "steps"\n', "questions.toml: field questions: unknown value 'steps'"),
-        (VALID.replace('"paper"', '"mine"'), "questions.toml: field system: unknown value 'mine'"),
-        ("working = 1\n" + VALID, "questions.toml: field working: expected true or false"),
-        ('typo = "x"\n' + VALID, "questions.toml: object contains unknown field typo"),
-        (VALID + '[sum]\n"+" = "{a}"\n', "questions.toml: unknown task 'sum'"),
-        (VALID.replace('"-" = "{a} minus {b}?"\n', ""), r"addition: give a wording for each of"),
-        (VALID + '"*" = "{a} {b}"\n', r"addition: give a wording for each of \+, -"),
-        (VALID.replace("{b}?", "?"), r"addition\.-: needs the fields \{a\} and \{b\}, each once"),
-        (VALID.replace("{b}?", "{b} {b}"), r"addition\.-: needs the fields"),
-        (VALID.replace("{b}?", "{b"), r"addition\.-: .*\{\{ is a brace"),
-        (VALID.replace("{b}?", "{b!r}"), r"addition\.-: a field is not a plain"),
-        (VALID.replace('"{a} minus {b}?"', "3"), r"addition\.-: needs the fields"),
-        (VALID.replace('system = "paper"\n', ""), "system prompt of addition is missing"),
-    ],
-)
+@each_row(__file__, "malformed_prompt_sets")
 def test_a_malformed_set_is_one_line_with_file_and_field(
     tmp_path: Path, questions: str, message: str
 ) -> None:

@@ -15,6 +15,7 @@ from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.transforms import TRANSFORMS, find_transform, open_variant
+from tests.support.case_tables import each_row
 
 NUMBERS = st.builds(
     lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
@@ -40,19 +41,7 @@ def test_every_notation_has_the_same_value(number: str) -> None:
         assert read(TRANSFORMS[name].notation(number)) == Decimal(number)
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [
-        (
-            "-1234567.5",
-            ("-1,234,567.5", "-1.2345675e6", "-1234567.5", "-1234567.500", "-1234567,5"),
-        ),
-        ("0.00125", ("0.00125", "1.25e-3", "+0.00125", "0.0012500", "0,00125")),
-        ("999", ("999", "9.99e2", "+999", "999.00", "999")),
-        ("0", ("0", "0e0", "+0", "0.00", "0")),
-        ("1000", ("1,000", "1e3", "+1000", "1000.00", "1000")),
-    ],
-)
+@each_row(__file__, "notations")
 def test_notations(number: str, written: tuple[str, ...]) -> None:
     assert tuple(TRANSFORMS[name].notation(number) for name in READERS) == written
 
