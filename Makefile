@@ -60,13 +60,13 @@ facts: $(VENV)/.dev-ready
 	rm -rf build/facts
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest build/facts \
 	  litellm openai anthropic google-genai mistralai xai-sdk groq together openrouter
-	$(BIN)/python -m tests.models.facts_report build/facts
+	$(BIN)/python benchmarks/facts.py build/facts
 
 # Prices, limits and capabilities of models, from the newest release of litellm.
 model-map: $(VENV)/.dev-ready
 	rm -rf build/litellm
 	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --dest build/litellm litellm
-	$(BIN)/python -m tests.models.model_map_extract build/litellm/*.whl
+	$(BIN)/python benchmarks/model_map.py build/litellm/*.whl
 
 format: $(VENV)/.dev-ready
 	$(BIN)/ruff format bench studies tests benchmarks examples docs

@@ -12,13 +12,13 @@ from zipfile import ZipFile
 
 import pytest
 
+from benchmarks.model_map import MAP_FILE, extract_map, write_extract
 from numbench.models import prices
 from numbench.models.prices import (
     ModelFacts,
     find_facts,
     find_vendor_facts,
 )
-from tests.models.model_map_extract import MAP_FILE, extract_map, write_extract
 from tests.support.case_tables import each_row
 
 PRICED = {

@@ -19,9 +19,15 @@ def each_case(module: str, table: str) -> pytest.MarkDecorator:
 
 
 def each_row(module: str, table: str) -> pytest.MarkDecorator:
-    """Run a test with every line of a table as its arguments, whose names are the first line."""
+    """Run a test with every line of a table as its arguments, whose names are the first line.
+
+    A list among the arguments becomes a tuple.
+    """
     names, *rows = _lines(module, table)
-    return pytest.mark.parametrize(names, rows)
+    if "," not in names:
+        return pytest.mark.parametrize(names, rows)
+    tuples = [[tuple(each) if isinstance(each, list) else each for each in row] for row in rows]
+    return pytest.mark.parametrize(names, tuples)
 
 
 def _lines(module: str, table: str) -> list[Any]:

@@ -1,14 +1,17 @@
 """Compares the facts about models with the newest litellm and SDKs: `benchmarks/facts.md`.
 
-`make facts` downloads their wheels to a folder and runs `python -m tests.models.facts_report
-FOLDER`. The wheels are read, not installed; the types that requests are validated with are those of
-unpacked ones. Nothing is corrected: a difference is a question, and its answer a row with day and
-source.
+    python benchmarks/facts.py FOLDER
+
+`make facts` downloads their wheels to a folder. The wheels are read, not installed; the types that
+requests are validated with are those of unpacked ones. Nothing is corrected: a difference is a
+question, and its answer a row with day and source.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
+import json
 import re
 import sys
 from collections import defaultdict
@@ -21,10 +24,14 @@ from zipfile import ZipFile
 from numbench.models.catalogue import describe_hosted, find_named_model, levels_of_model
 from numbench.models.facts import Rule, bundled_tables, today
 from numbench.models.prices import ModelFacts, find_price, load_model_map
-from tests.models.golden_requests import read_golden_file
-from tests.models.model_map_extract import MAP_FILE, decode_map
 
-PAGE = Path(__file__).parents[2] / "benchmarks" / "facts.md"
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.model_map import MAP_FILE, decode_map  # noqa: E402
+
+PAGE = ROOT / "benchmarks" / "facts.md"
+GOLDEN_FILE = ROOT / "tests" / "models" / "golden_requests.jsonl"
 NOTICE_DAYS = 120
 TABLES = bundled_tables()
 ROUTES = [model.route for model in TABLES.model]
@@ -169,12 +176,17 @@ def newer(newest: Newest) -> Iterator[str]:
             yield f"`{name}`: new in the map"
 
 
+def golden_requests() -> Iterator[dict[str, Any]]:
+    """Yield the requests that the tests of models compare with."""
+    yield from map(json.loads, GOLDEN_FILE.read_text(encoding="utf-8").splitlines())
+
+
 def unknown_to_sdks(newest: Newest) -> Iterator[str]:
     """Yield levels and parameters of requests that the SDK of their provider does not know."""
     efforts = {provider: _efforts(newest, place) for provider, place in EFFORTS.items()}
     parameters = {p: _fields(newest.read(place), place.name) for p, place in PARAMETERS.items()}
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for request in read_golden_file():
+    for request in golden_requests():
         named = find_named_model(request["model"])
         route = named.route if named else request["model"]
         provider = route.partition("/")[0]
@@ -194,7 +206,7 @@ def invalid(newest: Newest) -> Iterator[str]:
 
     from tests.support.sdk_requests import validate
 
-    for request in read_golden_file():
+    for request in golden_requests():
         if not request.get("options", {}).get("params"):
             try:
                 validate(request)
@@ -267,4 +279,6 @@ def write_page(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_page(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    write_page(parser.parse_args().folder)

@@ -1,4 +1,6 @@
-"""Extracts the model map of a wheel of litellm: `python -m tests.models.model_map_extract WHEEL`.
+"""Extracts the model map of a wheel of litellm.
+
+    python benchmarks/model_map.py WHEEL
 
 The map is a file of litellm's, read without importing it; `make model-map` downloads the newest.
 The first line of the extract has the version and the day of the extraction.
@@ -6,10 +8,10 @@ The first line of the extract has the version and the day of the extraction.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import re
-import sys
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -165,4 +167,6 @@ def _cell(value: object) -> str:
 
 
 if __name__ == "__main__":
-    print(write_extract(Path(sys.argv[1])).source)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("wheel", type=Path)
+    print(write_extract(parser.parse_args().wheel).source)
