@@ -1,7 +1,5 @@
 """The public API: what the documentation promises works with plain arguments."""
 
-from __future__ import annotations
-
 import pkgutil
 import subprocess
 import sys

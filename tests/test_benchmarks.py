@@ -1,7 +1,5 @@
 """Every benchmark starts by its stated command, `python benchmarks/NAME.py`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

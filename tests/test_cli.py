@@ -1,7 +1,5 @@
 """The command line: help, errors, exit codes, and commands from end to end."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """CSV that spreadsheets open: no text is a formula, and every cell is read back."""
 
-from __future__ import annotations
-
 import csv
 import io
 

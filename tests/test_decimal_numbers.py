@@ -1,7 +1,5 @@
 """Decimal numbers: one notation per value, and exact values."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from fractions import Fraction

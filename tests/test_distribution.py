@@ -1,7 +1,5 @@
 """What is published: the wheel and the sdist, installed outside the repository."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

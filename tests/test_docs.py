@@ -1,7 +1,5 @@
 """The documentation refers to files, commands and anchors that exist."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The example plugin, installed as its README says, works with every command."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The packages of docs/extending.md work as printed there: installed, generated, run, reported."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """`numbench horizon` and its function in the Python API, from end to end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

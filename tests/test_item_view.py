@@ -1,7 +1,5 @@
 """`numbench show`: items of a run as text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

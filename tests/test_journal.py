@@ -1,7 +1,5 @@
 """The journal: nothing acknowledged is lost, one writer at a time, runs can be resumed."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

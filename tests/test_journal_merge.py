@@ -1,7 +1,5 @@
 """Runs on shards of a dataset, and the run that they are merged into."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path

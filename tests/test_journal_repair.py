@@ -1,7 +1,5 @@
 """Damaged run files: what is found, what a repair keeps, and that the run continues."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

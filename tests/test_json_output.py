@@ -1,7 +1,5 @@
 """`--json`: one object on stdout, with the typed result of the command, also after an error."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands of the page `nightly`, as a continuous integration would run them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The committed notebook runs, and its outputs are those of this version."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

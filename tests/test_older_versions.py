@@ -1,7 +1,5 @@
 """This version resumes run folders of earlier ones with the same requests."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Loading of plugins from entry points."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

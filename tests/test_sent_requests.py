@@ -1,7 +1,5 @@
 """The log of sent requests: what a killed process left in flight is counted, and nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Warnings about another model than the one asked, about changes within a run, and no effects."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

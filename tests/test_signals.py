@@ -1,7 +1,5 @@
 """Stopping long work on signals."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Thinking in the text of a response."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Keys in the paths of URLs are written nowhere, and different servers stay apart."""
 
-from __future__ import annotations
-
 import random
 import string
 

@@ -1,7 +1,5 @@
 """Small networks with random weights, large enough that answers differ."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -3,8 +3,6 @@
 Weights are not stored anywhere: they follow from the names and shapes of the parameters.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Checkpoints are restored bit for bit; files that are damaged or do not match are refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

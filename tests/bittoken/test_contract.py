@@ -3,8 +3,6 @@
 The files in `contract/` were written before the package was rebuilt.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

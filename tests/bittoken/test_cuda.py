@@ -1,7 +1,5 @@
 """The small models on a GPU give what they give on a CPU. Skipped where there is no GPU."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Training data: exact questions of the right split, as a pure function of seed and step."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Number encodings: round trips, formulas, plugins. Codes and vectors are pinned in contract/."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The examples of docs/bittoken.md work as printed there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Shares of tasks and levels, losses' weights, and optimizers, compared with values by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

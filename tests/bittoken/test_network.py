@@ -1,7 +1,5 @@
 """The network: rows are independent, its parts follow their formulas, and answers are greedy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

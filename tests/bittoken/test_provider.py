@@ -1,7 +1,5 @@
 """Small models in this process. What they share with `hf/` models is tested there."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

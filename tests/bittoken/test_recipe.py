@@ -1,7 +1,5 @@
 """Recipes: defaults, bases, overrides and messages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Text next to numbers: documents, vocabulary, tokens and windows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import pairwise

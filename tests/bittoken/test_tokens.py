@@ -1,7 +1,5 @@
 """Tokens of unusual questions, and answers from tokens."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Trainings: the command, killed and resumed trainings, and loss curves."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Losses; and teacher-forced scores that equal the benchmark's within float64 precision."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

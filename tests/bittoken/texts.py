@@ -1,7 +1,5 @@
 """Documents, and a text vocabulary trained on them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

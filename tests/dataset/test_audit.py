@@ -1,7 +1,5 @@
 """The audit finds exactly the wrong labels in datasets, CSV files and the published study."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

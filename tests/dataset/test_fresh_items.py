@@ -1,7 +1,5 @@
 """Fresh items: of the same strata as the frozen ones, disjoint from them, reproducible."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generation: equal settings give equal bytes; released names, foreign folders, small spaces."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from pathlib import Path

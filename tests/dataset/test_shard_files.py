@@ -1,7 +1,5 @@
 """Large datasets: workers, order and interruptions do not change their content."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

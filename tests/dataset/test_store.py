@@ -1,7 +1,5 @@
 """Dataset folders: names and paths, released datasets, and errors that name file and line."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

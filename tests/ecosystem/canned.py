@@ -1,7 +1,5 @@
 """Canned responses to the first items of a dataset, and a numbench run with the same responses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

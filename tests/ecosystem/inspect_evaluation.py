@@ -1,7 +1,5 @@
 """Evaluations in Inspect with a mock model. Needs `pip install 'numbench[inspect]'`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import inspect_ai

@@ -1,7 +1,5 @@
 """A server of static files that supports Range requests, as web hosts do."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`numbench export` without the optional libraries: output and error messages."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The exported Hugging Face folder. Loading it needs `pip install datasets`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import ModuleType
 

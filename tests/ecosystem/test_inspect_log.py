@@ -1,7 +1,5 @@
 """Runs as Inspect logs. Needs `pip install 'numbench[inspect]'`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The task `numbench/v1` in Inspect. Needs `pip install 'numbench[inspect]'`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The exported folder for lm-evaluation-harness. Needs `pip install 'numbench[lm-eval]'`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logs of Inspect as runs."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

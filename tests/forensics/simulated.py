@@ -1,7 +1,5 @@
 """Answers of a simulated model: correct ones, shortened ones, and errors of every size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache

@@ -1,7 +1,5 @@
 """The weight of single answers, and of all."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from random import Random

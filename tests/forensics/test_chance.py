@@ -1,7 +1,5 @@
 """The number of matches expected by chance, against direct counts and SciPy."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from random import Random
 

@@ -1,7 +1,5 @@
 """Of many answers a random sample is compared: the same questions for every run, and it says so."""
 
-from __future__ import annotations
-
 import pytest
 
 import numbench as nb

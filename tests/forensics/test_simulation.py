@@ -1,7 +1,5 @@
 """Error rates on simulated answers: what is planted is found, and nothing else."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Exact values beyond 15 digits, other computations, and agreement to the digits of an answer."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 

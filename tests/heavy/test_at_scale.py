@@ -1,7 +1,5 @@
 """What the ordinary tests check on thousands of items, on hundreds of thousands: `make heavy`."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

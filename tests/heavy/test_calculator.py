@@ -1,7 +1,5 @@
 """The calculator on a million expressions from the questions of the tasks, computed twice."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Context, Decimal

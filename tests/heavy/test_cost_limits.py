@@ -4,8 +4,6 @@ No margin was chosen with these seeds. Without a bound on the cost of one answer
 every limit.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 The tests in `tests/ecosystem` cover the same tasks in this process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

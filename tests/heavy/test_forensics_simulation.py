@@ -1,7 +1,5 @@
 """Error rates and power of the comparison with other computations, as docs/statistics.md states."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """The drop that `numbench compare` says it detects, on the scores of published models."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """How often the comparison of two horizons errs, with items that both measurements share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

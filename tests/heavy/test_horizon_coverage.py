@@ -1,7 +1,5 @@
 """Coverage, bias and cost of horizons of simulated models (`benchmarks/horizon_coverage.py`)."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import pytest

@@ -1,7 +1,5 @@
 """Coverage and power on simulated data like the real ones (`benchmarks/`)."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import coverage_simulation as coverage

@@ -1,7 +1,5 @@
 """Horizon measurements that are killed at random moments."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs that are killed at random moments: what the server billed, compared with the journal."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

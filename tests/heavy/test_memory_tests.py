@@ -1,7 +1,5 @@
 """Error rates and power of memory tests on models whose answers depend on the difficulty."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest

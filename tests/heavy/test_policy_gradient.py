@@ -1,7 +1,5 @@
 """The example of reinforcement learning improves the bundled model on a size it does not know."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

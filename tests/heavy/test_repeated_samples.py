@@ -1,7 +1,5 @@
 """Coverage and bias of the statistics of repeated samples, by simulation: `make heavy`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Invented answers of models with a known curve."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

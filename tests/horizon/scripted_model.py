@@ -1,7 +1,5 @@
 """A scripted server whose probability of a right answer falls with the size of the question."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The comparison of two horizons, against draws from both posteriors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The horizon from the answers of a measurement."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The items of a measurement: endless sequences whose ids say everything."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 
 import pytest

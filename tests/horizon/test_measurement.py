@@ -1,7 +1,5 @@
 """The rounds of a task: they follow from the answers alone."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable

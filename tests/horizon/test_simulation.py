@@ -1,7 +1,5 @@
 """The simulation of many measurements chooses what the shipped design chooses, and stops there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

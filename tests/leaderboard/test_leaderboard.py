@@ -1,7 +1,5 @@
 """A leaderboard: its links lead somewhere, its numbers are the report's, and it loads nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The workflow of the leaderboard template: syntax, rights, pinned actions, and file names."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

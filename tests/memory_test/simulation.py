@@ -1,7 +1,5 @@
 """Simulated memory tests with planted truth: how often the rule gives each verdict."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple

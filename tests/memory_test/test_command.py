@@ -1,7 +1,5 @@
 """`numbench memory-test`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The rule of a memory test: verdicts, and the power and error rates that it states."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

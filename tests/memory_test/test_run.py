@@ -1,7 +1,5 @@
 """Certificates against a scripted server: registration, resuming, revealing, and verdicts."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

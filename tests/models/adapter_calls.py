@@ -1,7 +1,5 @@
 """One request of an adapter to a scripted server, and the record of its completion."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any, cast

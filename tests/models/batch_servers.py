@@ -1,7 +1,5 @@
 """Test servers that implement the batch APIs of OpenAI, Gemini and Anthropic, and their use."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """In every test of the models each provider has an API key."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.adapter_calls import KEY

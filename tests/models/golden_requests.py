@@ -6,8 +6,6 @@ numbers of reasoning tokens, and with options. After a change of the catalogue o
 given; review the difference before it is committed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """Floating-point arithmetic as a model."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

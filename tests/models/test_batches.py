@@ -1,7 +1,5 @@
 """The batch APIs of all providers: requests, results that belong to them, states, lost jobs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

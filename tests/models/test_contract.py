@@ -1,7 +1,5 @@
 """Replies of servers: the same record whole, streamed and from a batch job (`cases/replies`)."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The rows of the bundled files: when and where they were checked, and what they leave open."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What rejected requests mean: kinds of failures, messages, waiting times, what may be billed."""
 
-from __future__ import annotations
-
 import json
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """What the wire formats read from the bodies of answers, as tables in `cases`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every request of the catalogue: as in the reviewed file, and valid in the providers' SDKs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Malformed and hostile bodies: no answer is lost, nothing crashes, messages are printable."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

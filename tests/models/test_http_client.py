@@ -1,7 +1,5 @@
 """How requests leave: proxies, passwords and headers of the environment, and no threads."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

@@ -1,7 +1,5 @@
 """Hugging Face models in this process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

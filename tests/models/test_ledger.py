@@ -1,7 +1,5 @@
 """Complete runs at a provider with a ledger: the journal has what it generated and what it lost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

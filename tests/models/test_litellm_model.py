@@ -1,7 +1,5 @@
 """Models through litellm: only counts that the provider reported are kept."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

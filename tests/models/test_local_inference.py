@@ -1,7 +1,5 @@
 """Models in this process: batches of concurrent requests, and reasoning in generated tokens."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Prices, limits and capabilities from litellm's model map."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Opening and describing models by name: errors, keys, URLs, levels, and lazy imports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

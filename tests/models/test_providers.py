@@ -1,7 +1,5 @@
 """The provider registry: built-in providers and plugins."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Callable, Iterator, Sequence

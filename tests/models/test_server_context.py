@@ -1,7 +1,5 @@
 """The context of one's own server, from its list of models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Streams as servers really send them: odd events, line ends and endings; nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Sequence

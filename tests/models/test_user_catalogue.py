@@ -1,7 +1,5 @@
 """The user's catalogue: models and prices of their own, and what is said about mistakes."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tiny causal language models with random weights, and tokenizers trained on a few words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A headless browser for report pages, which records errors and requests."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Checks of the text in a figure."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text

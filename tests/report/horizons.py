@@ -1,7 +1,5 @@
 """Invented measurements of horizons: adaptive in nothing, but with every kind of result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

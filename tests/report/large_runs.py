@@ -1,7 +1,5 @@
 """Runs with enough items for significant differences: 40 per task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A small dataset and runs on it, for reports with scores that can be computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small runs whose answers depend on nothing but their questions, for reports as a whole."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Comparisons of runs, recomputed from the answers with plain loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

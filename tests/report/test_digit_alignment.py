@@ -1,7 +1,5 @@
 """Alignment of answers with the correct ones."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from hypothesis import given

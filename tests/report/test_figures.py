@@ -1,7 +1,5 @@
 """The figures: legible for any runs and names, separate by dataset, the same for equal data."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

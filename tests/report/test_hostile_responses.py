@@ -1,7 +1,5 @@
 """A run with nothing but hostile responses: requested, reported and shown like any other."""
 
-from __future__ import annotations
-
 import csv
 import json
 from itertools import cycle

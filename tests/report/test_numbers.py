@@ -1,7 +1,5 @@
 """The numbers of a report on the synthetic runs, and on real ones, against other computations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`report.html` as a file: the answer first, all numbers of the tables, and nothing foreign."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

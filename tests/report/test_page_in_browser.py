@@ -1,7 +1,5 @@
 """`report.html` in a browser: filters, responses, phones, print, hostile text, axe-core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reports as a whole: the files, the tables, the terminal, and what each says about its runs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The table of runs with a calculator, on conversations whose columns are known."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Training questions: never of another split, reproducible, with the scores as rewards."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

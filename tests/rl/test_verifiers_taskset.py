@@ -3,8 +3,6 @@
 Run in an environment with `pip install -e '.[dev,verifiers]'`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

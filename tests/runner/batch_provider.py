@@ -1,7 +1,5 @@
 """A scripted provider of batch jobs, and runs that poll it fast."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """Fixtures of the tests of runs."""
 
-from __future__ import annotations
-
 from tests.support.run_fixtures import dataset, keys
 
 __all__ = ["dataset", "keys"]

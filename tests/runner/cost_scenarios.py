@@ -1,7 +1,5 @@
 """Simulated providers that bill slow, dropped, failed and heavy-tailed answers, with a ledger."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Sequence

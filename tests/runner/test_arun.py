@@ -1,7 +1,5 @@
 """`arun`, and `run` in a thread whose event loop is already running, as in a notebook."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

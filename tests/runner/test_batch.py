@@ -1,7 +1,5 @@
 """Batch jobs: what is sent and collected, and that nothing is paid twice wherever a run is cut."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Budgets of commands: what is reserved, and which request waits."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

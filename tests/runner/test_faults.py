@@ -4,8 +4,6 @@ Questions of one task meet the fault once and then get a good answer; those of t
 meet the fault.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

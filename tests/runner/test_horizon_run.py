@@ -1,7 +1,5 @@
 """Horizon measurements against a scripted server: rounds, resuming, limits and failures."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Commands that are killed, interrupted, without disk space, or started twice."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import signal

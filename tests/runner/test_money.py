@@ -1,7 +1,5 @@
 """What a provider may have billed is stored or counted, and a limit closes no more than it must."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

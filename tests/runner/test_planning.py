@@ -1,7 +1,5 @@
 """Plans and suites: requests, tokens and cost before anything is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import threading

@@ -1,7 +1,5 @@
 """Prices: the bundled table, the user's table, and costs computed from them."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

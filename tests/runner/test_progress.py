@@ -1,7 +1,5 @@
 """Progress of a run: its statistics, the live table, and the lines of a log."""
 
-from __future__ import annotations
-
 import errno
 import io
 import re

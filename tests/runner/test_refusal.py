@@ -1,7 +1,5 @@
 """Runs whose server or model name is wrong, and servers that go away during a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Options that shape requests: schema, parameters, headers, providers of OpenRouter."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

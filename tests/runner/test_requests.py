@@ -1,7 +1,5 @@
 """Several samples per item, worked examples, and the record of what is requested."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 The provider reroutes requests for a retired model to its successor, as Google does.
 """
 
-from __future__ import annotations
-
 import json
 from io import StringIO
 from pathlib import Path

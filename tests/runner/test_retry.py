@@ -1,7 +1,5 @@
 """`--retry`: repeat requests whose response is empty, truncated, refused or an error."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

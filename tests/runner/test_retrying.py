@@ -1,7 +1,5 @@
 """The rules of what is sent again, as a table."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from typing import Any

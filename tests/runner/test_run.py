@@ -1,7 +1,5 @@
 """Runs against a scripted server: what is sent, stored, retried and resumed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

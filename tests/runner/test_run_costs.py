@@ -1,7 +1,5 @@
 """Costs of runs: unreported costs from prices, and cost limits."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs with other prompts and transformed items: what is sent, stored, resumed and scored."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """How fast requests are sent, how long failures are waited for, and how a run ends."""
 
-from __future__ import annotations
-
 import asyncio
 import bisect
 import signal

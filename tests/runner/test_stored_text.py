@@ -1,7 +1,5 @@
 """An answer is stored as it arrived, and interpreted when it is read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Suite files: products of options, by the names that they have everywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

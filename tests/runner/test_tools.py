@@ -1,7 +1,5 @@
 """Runs with a calculator: what is offered, sent, told, stored, resumed and refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hostile responses: a fixed set, and a grammar of numbers and structures for random ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

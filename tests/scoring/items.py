@@ -1,7 +1,5 @@
 """Items and responses for the scoring tests."""
 
-from __future__ import annotations
-
 from numbench.records import Item, Response
 from numbench.tasks.items import make_item
 

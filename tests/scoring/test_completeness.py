@@ -1,7 +1,5 @@
 """A run is complete, or not, to every command that needs a complete one."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Error kinds of wrong numbers, lists and texts, and answers by another convention of a task."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from decimal import Decimal

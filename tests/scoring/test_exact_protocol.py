@@ -1,7 +1,5 @@
 """The exact protocol: one response to one item."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Hostile texts: nothing raises under any protocol, and the values are within bounds."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The metrics of the exact protocol: an independent computation and general properties."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import mpmath

@@ -1,7 +1,5 @@
 """The paper protocol: each fault of the study's scoring, from its description."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Scores of the study's raw responses under both protocols; its published tables."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

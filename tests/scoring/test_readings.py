@@ -4,8 +4,6 @@
 a rule state no answer. `is_cut_off`: the output ended at the token limit.
 """
 
-from __future__ import annotations
-
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import get_args

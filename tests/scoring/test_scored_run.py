@@ -1,7 +1,5 @@
 """Scores of a run folder: selection, means, counts and signatures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals of means, compared with independent computations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Holm's correction and its sequential procedure; ranks from significant differences."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

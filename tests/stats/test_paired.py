@@ -1,7 +1,5 @@
 """Paired comparison, against SciPy, enumeration, simulation and the null hypothesis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

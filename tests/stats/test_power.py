@@ -1,7 +1,5 @@
 """Detectable differences and pass@k: simulation, and an independent count."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

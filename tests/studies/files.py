@@ -1,7 +1,5 @@
 """Responses in the format of the paper's files, and the check of committed pages."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The page about the nine desiderata, on a tenth of the dataset."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The tables of our own measurements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from numbench.tasks import PAPER_TASKS, TASK_GROUPS

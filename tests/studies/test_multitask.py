@@ -1,7 +1,5 @@
 """The study of five tasks at once: its sentences, recipes and evaluation."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

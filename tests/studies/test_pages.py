@@ -1,7 +1,5 @@
 """The committed pages of the studies follow from their tables, and these from the responses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

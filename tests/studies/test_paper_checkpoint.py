@@ -1,7 +1,5 @@
 """Converted checkpoints compute what the paper's own network computed from its questions."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Import of the paper's raw files: content, names, and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

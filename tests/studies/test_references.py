@@ -1,7 +1,5 @@
 """The bundled scores of the paper's responses follow from the raw files."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command `numbench`, with or without plugin packages."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Horizon measurements against a scripted server, also killed ones."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """The study's files, for the tests that need them: raw responses, and outputs of its network."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

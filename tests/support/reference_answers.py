@@ -3,8 +3,6 @@
 It shares nothing with the package: it reads the question's wording, and rounds by itself.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Fixtures for runs against a scripted server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs of small datasets against a scripted server, with short waits."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whether a request body is valid by the types of the provider's SDK."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A scripted server on the loopback interface that speaks OpenAI, Gemini and Anthropic."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Replies of a scripted server that call the calculator, in every API, whole or as a stream."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

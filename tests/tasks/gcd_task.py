@@ -1,7 +1,5 @@
 """A task as another package would declare it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import gcd
 

@@ -6,8 +6,6 @@ The committed file was written by an earlier implementation, in which two sample
 gave the same items.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -3,8 +3,6 @@
 It uses fractions, `decimal`, `json` and `csv`, and none of the package's arithmetic or formats.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The calculator: values, bounds, and results with a wrong digit."""
 
-from __future__ import annotations
-
 import json
 import random
 from fractions import Fraction

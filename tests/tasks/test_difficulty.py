@@ -1,7 +1,5 @@
 """Difficulty: the paper's values for its tasks, and worked examples."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Exact answers, compared with an independent computation on committed and new items."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice

@@ -1,7 +1,5 @@
 """Forms of numbers, and numbers in context: every answer follows from the printed question."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

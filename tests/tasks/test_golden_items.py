@@ -1,7 +1,5 @@
 """Same seed, same bytes: items and datasets are those of the committed hashes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

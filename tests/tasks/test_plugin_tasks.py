@@ -1,7 +1,5 @@
 """Tasks of other packages: one declaration and one entry point are enough."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Prompt sets: those of the paper verbatim, bundled ones, and those of users."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sampled questions: equal to those of the scalar oracle; range, digits, splits, shards, ids."""
 
-from __future__ import annotations
-
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction

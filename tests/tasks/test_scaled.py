@@ -1,7 +1,5 @@
 """Scaled tasks: questions of a size, with answers that an independent computation confirms."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

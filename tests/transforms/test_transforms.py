@@ -1,7 +1,5 @@
 """Transformed items: their exact answers by two computations, and their notation read back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A run is valid as `numbench run` writes it, and not after any manipulation."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
