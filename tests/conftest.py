@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.support.command_line import call
 from tests.support.paper_files import paper_results, reference_outputs
 
 # As many tests run at once as there are cores; read when torch is first imported.
@@ -20,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("numbench", deadline=None)
 settings.load_profile("numbench")
 
-__all__ = ["paper_results", "reference_outputs"]
+__all__ = ["call", "paper_results", "reference_outputs"]
 
 
 PATIENCE = 1200

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bittoken.recipe import load_recipe
-from numbench.cli import _COMMANDS, app, main
+from numbench.cli import _COMMANDS, app
 from numbench.core.secrets import load_env_file
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
@@ -25,33 +24,11 @@ from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
 from numbench.reporting import figures
 from tests.support.case_tables import each_row
-from tests.support.command_line import KEYS, NUMBENCH, numbench
+from tests.support.command_line import KEYS, NUMBENCH, Call, numbench
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "litellm", "openai", "google.genai", "pandas", "matplotlib", "pyarrow", "numpy")
 COMMANDS = [name for group in _COMMANDS.values() for name in group]
-
-Call = Callable[..., tuple[object, str, str]]
-
-
-@pytest.fixture
-def call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    """A function that runs the command in this process, and returns exit code and output."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    for key in KEYS:
-        monkeypatch.delenv(key, raising=False)
-
-    def run(*arguments: str) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["numbench", *arguments])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        output = capsys.readouterr()
-        return exit_.value.code, output.out, output.err
-
-    return run
 
 
 def help_of(*command: str) -> str:
@@ -108,25 +85,14 @@ def test_the_overview_lists_the_commands_in_groups() -> None:
     assert not [line for line in lines if line.endswith("...")]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("numbench re", {"report"}),
-        ("numbench run --max", {"--max-tokens", "--max-cost", "--max-turns"}),
-        ("numbench run --dataset s", {"short"}),
-        ("numbench demo --dataset c", {"context"}),
-        ("numbench show --tasks mean,st", {"mean,std"}),
-        ("numbench run --prompts paper,g", {"paper,german"}),
-        ("numbench horizon --model gpt-6.2", {"gpt-6.2-sol", "gpt-6.2-astra"}),
-    ],
-)
+@each_row(__file__, "completions")
 def test_the_shell_completes_commands_options_and_values(
-    call: Call, monkeypatch: pytest.MonkeyPatch, words: str, expected: set[str]
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: str, expected: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("_NUMBENCH_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
-    assert set(call()[1].split()) == expected
+    assert sorted(set(call()[1].split())) == list(expected)
 
 
 BASELINE = ("--model", "baseline/float64")

@@ -6,6 +6,7 @@ import pytest
 
 from numbench.core.plugins import load_plugins
 from numbench.errors import BadInput
+from tests.support.case_tables import each_row
 
 GROUP = "numbench.test_plugins"
 
@@ -38,15 +39,7 @@ def test_a_group_without_plugins_is_empty():
     assert load_plugins(GROUP, str) == []
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("OTHER = 'x'", "has no attribute 'PLUGIN'"),
-        ("import no_such_module_here", "No module named 'no_such_module_here'"),
-        ("PLUGIN = 1 / 0", "ZeroDivisionError"),
-        ("PLUGIN = 3", "is a int, not a str"),
-    ],
-)
+@each_row(__file__, "broken_plugins")
 def test_a_broken_plugin_is_named_with_the_reason_and_the_way_out(install, code, reason, request):
     package = f"plugin_broken_{request.node.callspec.indices['code']}"
     install(package, code, mine=f"{package}:PLUGIN")

@@ -22,6 +22,7 @@ from numbench.runner.planning import plan
 from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.command_line import numbench
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go
@@ -88,33 +89,7 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
 
 
 # What a server ignores: options of the run, fields and message of each answer, and the warning.
-JSON, TEXT, CUT = '{"answer": 1}', "The answer is 1.", {"finish": "length"}
-CALL = '{"name": "calculator", "arguments": {"expression": "1"}}'
-THOUGHT = {"message": {"reasoning_content": "1"}}
-SAMPLES = {"samples": 2, "temperature": 0.7}
-EFFECTS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
-    ({"structured": True}, TEXT, {}, "5 of 5 answers are not the JSON objects"),
-    ({"structured": True}, f"```json\n{JSON}\n```", {}, "5 of 5 answers are not the JSON"),
-    ({"structured": True}, JSON, {}, ""),
-    ({"structured": True}, f"<think>no</think> {JSON}", {}, ""),
-    ({"structured": True, "max_tokens": 4}, '{"answer": 1', CUT, ""),
-    ({"structured": True, "max_tokens": 4}, "The answer", CUT, "5 of 5 answers are not the JSON"),
-    ({}, TEXT, {}, ""),
-    ({"tools": "calculator"}, TEXT, {}, "none of 5 answers calls the calculator: the model may"),
-    ({"tools": "calculator", "max_turns": 2}, CALL, {}, ""),
-    ({"reasoning": "low"}, JSON, {}, "none of 5 answers shows reasoning: the level low"),
-    ({"reasoning": "low"}, JSON, THOUGHT, ""),
-    ({"reasoning": "low"}, f"<think>1</think> {JSON}", {}, ""),
-    ({"reasoning": "none"}, JSON, {}, ""),
-    (SAMPLES, JSON, {}, "all samples of a question are identical, for each of 5 questions"),
-    (SAMPLES, "{number}", {}, ""),
-    ({"samples": 2, "temperature": 0.0}, JSON, {}, ""),
-    ({}, "1 1 1 1", CUT, "5 of 5 answers ended only at the limit of the server, after up to 7"),
-    ({"max_tokens": 9}, "1 1 1 1", CUT, ""),
-]
-
-
-@pytest.mark.parametrize(("options", "text", "fields", "warning"), EFFECTS)
+@each_row(__file__, "settings_without_effect")
 def test_a_setting_without_effect_is_a_warning_of_run_and_report(
     dataset: Path,
     tmp_path: Path,

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bittoken.data import (
-    Batch,
-    TrainingData,
-    sources,
-)
+from bittoken.data import Batch, TrainingData, sources
 from bittoken.mixture import Mixture
 from bittoken.recipe import Recipe, load_recipe
 from bittoken.tokens import Vocabulary

@@ -13,7 +13,7 @@ from bittoken.encodings.base import NumberEncoding
 from bittoken.encodings.xval import XVal
 from numbench.errors import BadInput
 
-BITTOKEN, FONE, XVAL, BASE10 = (ENCODINGS[n] for n in ("bittoken", "fone", "xval", "base10"))
+FONE, XVAL = ENCODINGS["fone"], ENCODINGS["xval"]
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -2.5, 0.1, 1e14, 5e-324, -5e-324, 2.2250738585072014e-308,
      2.2250738585072009e-308, 1.7976931348623157e308, -1.7976931348623157e308, np.inf, -np.inf]

@@ -17,8 +17,6 @@ from tests.bittoken import small
 from tests.support.case_tables import each_row
 
 VOCABULARIES = {name: Vocabulary(name) for name in ("bittoken", "digit")}
-F = (5 / 3) ** 0.5
-"""The factor of "zero-pad" for 3 channels in a network of width 5."""
 
 
 class Plain(BitToken):

@@ -16,7 +16,6 @@ from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
 from tests.support.case_tables import each_row
 
 CONTEXT = 12
-NUMBERS = {"<|num|>", "-", ".", *"0123456789"}
 
 
 @pytest.fixture(scope="module")

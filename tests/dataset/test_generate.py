@@ -74,53 +74,11 @@ def test_the_size_of_numbers_has_one_notation(text: str, expected: tuple[object,
             parse_numbers(other)
 
 
-RELEASED = "not those of the released dataset .*choose another --name"
-ADD, COPY = {"tasks": ("addition",)}, {"tasks": ("copy",)}
-REFUSALS = [
-    ({"size": 0}, "give 1 to"),
-    ({"max_digits": 40}, "between 3 and 17"),
-    ({"max_digits": 2}, "between 3 and 17"),
-    ({"split": "dev"}, "test, val or train"),
-    ({"tasks": ("addition", "logarithm")}, "unknown task 'logarithm'"),
-    ({"tasks": ()}, "no task"),
-    ({"tasks": ("Mult",)}, "unknown task 'Mult'; use 'multiplication'"),
-    ({"name": "../v1"}, "letters, digits"),
-    ({"name": "v1"}, RELEASED),
-    ({"name": "v1", "tasks": tuple(PAPER_TASKS), "size": 500, "seed": 2}, RELEASED),
-    ({"name": "short", "tasks": tuple(PAPER_TASKS), "size": 500, "seed": 1}, RELEASED),
-    ({"name": "paper"}, RELEASED),
-    (ADD | {"max_bits": 1}, "1 bits: use 2 to 24"),
-    (ADD | {"max_bits": 25}, "25 bits: use 2 to 24"),
-    (ADD | {"max_bits": 8, "max_shift": 7}, "a shift of 7: use 0 to 6"),
-    ({"max_bits": 8, "tasks": ("std",)}, "std has no questions about integers of few bits"),
-    (
-        {"tasks": ("division",), "split": "val", "max_bits": 2},
-        "division has only about 0 different val items of at most 2 bits; use a smaller",
-    ),
-    (COPY, "copy needs --numbers 'size N' with N from 1 to 4,096, the number of its digits"),
-    (COPY | {"question_size": 4097}, "copy needs --numbers 'size N' with N from 1 to 4,096"),
-    ({"tasks": ("long_max",), "question_size": 1}, "with N from 2 to 4,096, the number of its el"),
-    ({"question_size": 9}, "--numbers: division has no sizes; use long_addition"),
-    (COPY | {"question_size": "4, 5000"}, "copy needs --numbers 'size N' with N from 1 to 4,096"),
-    (
-        {"tasks": ("table_sum",), "question_size": "2, 8"},
-        "with N from 4 to 4,096, the number of its",
-    ),
-    (
-        COPY | {"question_size": "1, 2", "size": 9},
-        "copy has only about 4 different test items of size 1, 2; use a smaller --size",
-    ),
-    (
-        COPY | {"question_size": 1, "size": 9},
-        "copy has only about 2 different test items of size 1; use a smaller --size",
-    ),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), REFUSALS)
+@each_row(__file__, "refused_settings")
 def test_settings_without_a_dataset_are_refused_and_leave_nothing(
     tmp_path: Path, change: dict[str, object], message: str
 ) -> None:
+    change = {name: tuple(v) if isinstance(v, list) else v for name, v in change.items()}
     with pytest.raises(BadInput, match=message):
         generate(SMALL._replace(**change), tmp_path / "d")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())

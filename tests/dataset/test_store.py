@@ -27,13 +27,7 @@ def small_dataset(folder: Path, name: str = "small", operand: str = "1") -> Path
     """Write a dataset of two additions; `operand` makes its content differ."""
     items = [make_item("addition", "+", (operand, str(n)), {}) for n in (2, 3)]
     dataset = write_dataset(
-        folder,
-        {"addition": items},
-        name=name,
-        generator="test",
-        seed=1,
-        split="test",
-        settings={},
+        folder, {"addition": items}, name=name, generator="test", seed=1, split="test", settings={}
     )
     return dataset.path
 

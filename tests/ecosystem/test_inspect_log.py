@@ -18,11 +18,7 @@ from tests.report import runs
 
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
-from inspect_ai.log import (
-    EvalLog,
-    list_eval_logs,
-    read_eval_log,
-)
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from tests.ecosystem.inspect_evaluation import evaluate_task, metric_values
 

@@ -27,12 +27,7 @@ from tests.support.command_line import CommandLine
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
 import inspect_ai
-from inspect_ai.log import (
-    ProvenanceData,
-    invalidate_samples,
-    read_eval_log,
-    write_eval_log,
-)
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,

@@ -188,9 +188,7 @@ def test_files_of_others_are_kept(tmp_path: Path) -> None:
 def test_a_folder_without_runs_makes_an_empty_site(tmp_path: Path) -> None:
     (tmp_path / "submissions").mkdir()
     site = write_leaderboard(
-        [tmp_path / "submissions"],
-        tmp_path / "site",
-        repository="https://example.org/board",
+        [tmp_path / "submissions"], tmp_path / "site", repository="https://example.org/board"
     )
     assert (site.runs, site.pages) == (0, 2)
     page = (tmp_path / "site/index.html").read_text("utf-8")

@@ -7,13 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numbench.memory_test.rule import (
-    PairedDesign,
-    Verdict,
-    decide,
-    power,
-    shared_weights,
-)
+from numbench.memory_test.rule import PairedDesign, Verdict, decide, power, shared_weights
 from numbench.stats.design import Stratum
 from numbench.stats.paired import compare_means
 
@@ -44,11 +38,7 @@ class Simulated(NamedTuple):
 
 
 def simulate(
-    tasks: Sequence[PlantedTask],
-    known: float,
-    memory_tests: int,
-    seed: int,
-    margin: float = 3.0,
+    tasks: Sequence[PlantedTask], known: float, memory_tests: int, seed: int, margin: float = 3.0
 ) -> Simulated:
     """Return the verdicts for a model that knows a random share `known` of the frozen items."""
     rng = np.random.default_rng(seed)

@@ -78,9 +78,7 @@ def is_able(prompt: str) -> bool:
     return hashlib.sha256(prompt.encode()).digest()[0] % 2 == 0
 
 
-def responder(
-    is_right: Callable[[str], bool],
-) -> Callable[[ReceivedRequest], Any]:
+def responder(is_right: Callable[[str], bool]) -> Callable[[ReceivedRequest], Any]:
     async def script(received: ReceivedRequest) -> Reply:
         right = is_right(received.prompt)
         usage = {"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5}
@@ -219,11 +217,7 @@ def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"margin": 0.0}, "--margin 0"),
-        ({"limit": 0}, "--limit 0"),
-    ],
+    ("changes", "message"), [({"margin": 0.0}, "--margin 0"), ({"limit": 0}, "--limit 0")]
 )
 def test_wrong_arguments_write_nothing(
     tmp_path: Path, changes: dict[str, Any], message: str
@@ -265,9 +259,7 @@ def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:
     assert found.verdict is None and "settings.temperature" in found.reason
 
 
-def test_the_seed_stays_secret_until_all_is_answered(
-    tmp_path: Path,
-) -> None:
+def test_the_seed_stays_secret_until_all_is_answered(tmp_path: Path) -> None:
     out, broken = tmp_path / "c", frozen_prompts(1)
     secret = out / "secret-seed"
 

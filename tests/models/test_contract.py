@@ -9,13 +9,7 @@ from aiohttp import web
 from numbench.models import Server, open_batch, open_model
 from numbench.models.base import BatchRequest
 from numbench.records import Completion
-from tests.models.adapter_calls import (
-    ANTHROPIC,
-    MESSAGES,
-    call_adapter,
-    check,
-    model_and_api,
-)
+from tests.models.adapter_calls import ANTHROPIC, MESSAGES, call_adapter, check, model_and_api
 from tests.models.batch_servers import AnthropicJobs, GeminiJobs, OpenAIJobs, json_line, submitted
 from tests.support import servers
 from tests.support.case_tables import each_case

@@ -9,13 +9,7 @@ from aiohttp import web
 from numbench.core.jsonl import encode
 from numbench.models.error_bodies import error_code_and_message
 from numbench.records import Completion
-from tests.models.adapter_calls import (
-    CHAT,
-    HOSTED,
-    KEY,
-    LITELLM,
-    call_adapter,
-)
+from tests.models.adapter_calls import CHAT, HOSTED, KEY, LITELLM, call_adapter
 from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.servers import ReceivedRequest, Reply
@@ -114,9 +108,6 @@ def test_every_secret_of_the_environment_is_masked(
     assert answer(model, f"is it {PLANTED}?").text == "is it [key]?"
     message = refusal(model, f"{PLANTED} and {KEY}")
     assert PLANTED not in message and "[key]" in message
-
-
-SECRET = "a+b/c'd\\e\"f0123456789"
 
 
 @each_row(__file__, "masked_secrets")

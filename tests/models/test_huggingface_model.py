@@ -207,8 +207,7 @@ def test_a_template_with_a_reasoning_switch_has_two_levels(folders: dict[str, Pa
 
 @local
 @pytest.mark.parametrize(
-    ("kind", "start"),
-    [("no_system", "<|user|>{}\n\n1"), ("chat", "<|system|>{}<|end|><|user|>1")],
+    ("kind", "start"), [("no_system", "<|user|>{}\n\n1"), ("chat", "<|system|>{}<|end|><|user|>1")]
 )
 def test_a_template_without_system_prompts_gets_it_in_the_question(
     folders: dict[str, Path], kind: str, start: str

@@ -115,10 +115,7 @@ LOST = {
     "given up": ends_with("insufficient_system_resource", usage=False),
     "unknown ending": ends_with("a new one", usage=False),
 }
-REPORTED = {
-    "given up with usage": ends_with("error"),
-    "empty with tokens": ends_with("", text=""),
-}
+REPORTED = {"given up with usage": ends_with("error"), "empty with tokens": ends_with("", text="")}
 FREE_STREAMS = {"limited at once": breaks_off(LIMITED, 0), "overloaded": breaks_off(OVERLOADED, 0)}
 LOST_STREAMS = {
     "limited after content": breaks_off(LIMITED, 6),

@@ -6,11 +6,7 @@ from collections.abc import Callable, Sequence
 
 from numbench.errors import NumbenchError
 from numbench.models import ModelProperties, RequestSettings
-from numbench.models.local_inference import (
-    BatchItem,
-    LocalAnswer,
-    LocalModel,
-)
+from numbench.models.local_inference import BatchItem, LocalAnswer, LocalModel
 from numbench.thinking_text import split_tokens
 from tests.support.case_tables import each_row
 

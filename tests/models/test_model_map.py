@@ -12,11 +12,7 @@ import pytest
 
 from benchmarks.model_map import MAP_FILE, extract_map, write_extract
 from numbench.models import prices
-from numbench.models.prices import (
-    ModelFacts,
-    find_facts,
-    find_vendor_facts,
-)
+from numbench.models.prices import ModelFacts, find_facts, find_vendor_facts
 from tests.support.case_tables import each_row
 
 PRICED = {

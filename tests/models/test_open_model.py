@@ -185,15 +185,7 @@ def test_a_named_key_must_be_set() -> None:
         open_model("openai/x", None, elsewhere)
 
 
-@pytest.mark.parametrize(
-    ("model", "level", "at_provider", "elsewhere"),
-    [
-        ("gpt-5", None, "several reasoning levels", {}),
-        ("gpt-5", "low", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
-        ("openai/gpt-5", "none", "no reasoning level", {"reasoning_effort": "none"}),
-        ("kimi-k2-0905", None, {}, {}),
-    ],
-)
+@each_row(__file__, "settings_elsewhere")
 def test_another_server_gets_only_what_options_say(
     monkeypatch: pytest.MonkeyPatch,
     model: str,

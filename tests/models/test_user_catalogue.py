@@ -17,6 +17,7 @@ from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite
 from tests.models.adapter_calls import MESSAGES, valid_reply
+from tests.support.case_tables import each_row
 from tests.support.servers import serve
 
 MODEL = """\
@@ -132,46 +133,7 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (MODEL + "price = 3\n", r"Expected `object`, got `int`, in `model\[0\].levels"),
-        ("price = 3", r"Expected `array`, got `int`, in `price`"),
-        ("[[price]]\nroute = ", r"Invalid value \(at end of document"),
-        (
-            MODEL + PRICE.replace("2", '"two"'),
-            r"Expected `float`, got `str`, in `price\[0\].output`",
-        ),
-        (PRICE.replace("0.5", "-1"), r"Expected `float` >= 0.0, in `price\[0\].input`"),
-        (PRICE.replace("0.5", "nan"), "Expected `float` >= 0.0"),
-        (PRICE.replace("output", "outputs"), r"`outputs`, in `price\[0\]`"),
-        (MODEL.replace("display", "shown"), r"(`display`|`shown`), in `model\[0\]`"),
-        (
-            MODEL.replace("false", '"no"'),
-            r"got `str`, in `model\[0\].temperature`",
-        ),
-        (
-            MODEL.replace("openai/", "nobody/"),
-            "mine: route 'nobody/my-model'",
-        ),
-        (MODEL.replace('"mine"', '"a/b"'), "model 'a/b': give a name without slashes"),
-        (MODEL.replace('"mine"', '"a\\nb"'), "without slashes and control characters"),
-        (MODEL.replace("openai/my-model", "openai/"), "route 'openai/': use PROVIDER/NAME"),
-        (
-            MODEL.replace("fast-2", "4096-tokens"),
-            "level '4096-tokens': use .*, and no number of tokens",
-        ),
-        (MODEL.replace("low = {", "low = { max_tokens = 0,"), "Expected `int` >= 1, in `model"),
-        (MODEL + 'odd = { request = { model = "b" } }\n', "request.model: numbench sets it"),
-        (MODEL + "odd = { request = { messages = [] } }\n", "request.messages: numbench sets it"),
-        (PRICE + PRICE, "two prices for openai/my-model"),
-        (PRICE.replace("openai/", ""), "route 'my-model': use PROVIDER/NAME"),
-        (MODEL + MODEL, "there are two models of the name 'mine'"),
-        (MODEL.replace("fast-2", '"fast 2"'), "level 'fast 2': use a-z"),
-        (MODEL.replace("low = {", 'low = { route = "gemini/x",'), "need the same provider"),
-        ('path = "x"', "unknown field `path`"),
-    ],
-)
+@each_row(__file__, "wrong_catalogues")
 def test_a_mistake_is_reported_with_file_and_field(text: str, message: str) -> None:
     write(text)
     with pytest.raises(BadInput, match=message) as caught:

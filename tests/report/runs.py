@@ -5,16 +5,7 @@ from pathlib import Path
 
 from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
 from numbench.journal.run_folder import write_run
-from numbench.records import (
-    Answer,
-    Difficulty,
-    Failure,
-    Item,
-    PromptRef,
-    Response,
-    RunInfo,
-    Usage,
-)
+from numbench.records import Answer, Difficulty, Failure, Item, PromptRef, Response, RunInfo, Usage
 
 ANSWERS: dict[str, tuple[Answer, ...]] = {
     "minmax": ("3", "4", "5", "6"),

@@ -1,16 +1,12 @@
 """`numbench compare`: a new run passes, fails, or cannot be compared with an old one."""
 
-from __future__ import annotations
-
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from numbench import load_horizons
-from numbench.cli import main
 from numbench.errors import BadInput
 from numbench.horizon.estimate import compare_horizons
 from numbench.reporting.compare import compare
@@ -19,43 +15,23 @@ from numbench.tasks import PAPER_TASKS
 from tests.report import large_runs
 from tests.report.horizons import write_measurement
 from tests.support.case_tables import each_row
+from tests.support.command_line import Call
 
 PAIR = ("addition", "minmax")
 
 
-class Ended:
-    """What a command printed, and its exit code."""
-
-    def __init__(self, code: int, captured: pytest.CaptureResult[str]) -> None:
-        self.code, self.out, self.err = code, captured.out, captured.err
-
-
-@pytest.fixture
-def numbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):  # type: ignore[no-untyped-def]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments: object) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["numbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    return large_runs.run(tmp_path / "old", large_runs.dataset(tmp_path), lambda t, n: n >= 2)
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("before")
+    return large_runs.run(folder / "old", large_runs.dataset(folder), lambda t, n: n >= 2)
 
 
 def new(tmp_path: Path, says: large_runs.Says, **options: object) -> Path:
     return large_runs.run(tmp_path / "new", large_runs.dataset(tmp_path), says, **options)  # type: ignore[arg-type]
 
 
-def test_a_run_as_good_as_before_passes(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
-    done = numbench("compare", old, new(tmp_path, lambda t, n: n >= 2 + (t in PAIR)))
+def test_a_run_as_good_as_before_passes(old: Path, tmp_path: Path, call: Call) -> None:
+    done = call("compare", old, new(tmp_path, lambda t, n: n >= 2 + (t in PAIR)))
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -82,9 +58,9 @@ def test_other_settings_are_noted(old: Path, tmp_path: Path) -> None:
     assert said in compare(old, file.parent).notes
 
 
-def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, call: Call) -> None:
     fallen = new(tmp_path, lambda t, n: n >= (30 if t == "interval" else 2))
-    done = numbench("compare", old, fallen)
+    done = call("compare", old, fallen)
     assert done.code == 1
     assert "Interval" in done.out and "worse" in done.out
     (line,) = done.err.splitlines()
@@ -93,12 +69,12 @@ def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, numbench) -
     assert "though it does not decide: Interval (--on interval lets it)." in (
         " ".join(done.out.split())
     )
-    done = numbench("compare", old, fallen, "--on", "interval,mean")
+    done = call("compare", old, fallen, "--on", "interval,mean")
     (line,) = done.err.splitlines()
     assert done.code == 1 and "All" not in done.out
     assert "falls short" in line and "Interval: 95.0 -> 25.0 (-70.0 [-" in line
     assert "Mean" not in line and "40 items)" in line
-    assert numbench("compare", old, fallen, "--on", "addition").code == 0
+    assert call("compare", old, fallen, "--on", "addition").code == 0
 
 
 NOT_STD = tuple(task for task in PAPER_TASKS if task != "std")
@@ -199,19 +175,17 @@ def test_tasks_without_common_answers_and_with_few(old: Path, tmp_path: Path) ->
 
 
 def test_margin_passes_only_if_a_larger_regression_is_excluded(
-    old: Path,
-    tmp_path: Path,
-    numbench,  # type: ignore[no-untyped-def]
+    old: Path, tmp_path: Path, call: Call
 ) -> None:
     fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))
-    wide = numbench("compare", old, fallen, "--margin", "30")
+    wide = call("compare", old, fallen, "--margin", "30")
     assert (wide.code, wide.err) == (0, "")
     assert max(map(len, wide.out.splitlines())) <= 80
     assert "Regression > 30" in wide.out
     # Not significantly worse, but forty items do not exclude a regression of 15 points.
     assert compare(old, fallen).failures == ()
     assert compare(old, fallen, margin=15.0).failures == ()
-    narrow = numbench("compare", old, fallen, "--margin", "15", "--on", "minmax,addition")
+    narrow = call("compare", old, fallen, "--margin", "15", "--on", "minmax,addition")
     assert narrow.code == 1
     (line,) = narrow.err.splitlines()
     excluded = (
@@ -226,11 +200,11 @@ def test_margin_passes_only_if_a_larger_regression_is_excluded(
     assert compare(old, fallen, margin=25.0, on=["minmax"]).failures == ()
 
 
-def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, call: Call) -> None:
     file = tmp_path / "baseline.json"
-    assert numbench("export", "--to", "baseline", "--out", file, old).code == 0
+    assert call("export", "--to", "baseline", "--out", file, old).code == 0
     fallen = new(tmp_path, lambda t, n: None if t == "std" and n > 30 else n >= 6)
-    assert str(tmp_path) not in file.read_text()
+    assert str(old) not in file.read_text()
     of_run, of_file = compare(old, fallen), compare(file, fallen)
     assert of_file.tasks == of_run.tasks and of_file.failures == of_run.failures != ()
     assert of_file.notes == of_run.notes
@@ -241,7 +215,7 @@ def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, numbench) -> N
         ([old / "run.json", fallen], "run.json"),
         ([file, file], "baseline.json"),
     ):
-        done = numbench("compare", *arguments)
+        done = call("compare", *arguments)
         assert (done.code, done.out) == (2, "") and message in done.err
         assert done.err.count("\n") == 1
     content = json.loads(file.read_text())
@@ -253,30 +227,30 @@ def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, numbench) -> N
         ({}, "no task in common"),
     ):
         file.write_text(json.dumps(content | {"scores": scores}))
-        done = numbench("compare", file, fallen)
+        done = call("compare", file, fallen)
         assert done.code == 2 and message in done.err
 
 
-def test_only_a_baseline_is_replaced_by_a_baseline(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+def test_only_a_baseline_is_replaced_by_a_baseline(old: Path, tmp_path: Path, call: Call) -> None:
     file = tmp_path / "baseline.json"
     for _ in range(2):
-        assert numbench("export", "--to", "baseline", "--out", file, old).code == 0
+        assert call("export", "--to", "baseline", "--out", file, old).code == 0
     file.write_text("notes")
-    done = numbench("export", "--to", "baseline", "--out", file, old)
+    done = call("export", "--to", "baseline", "--out", file, old)
     assert done.code == 2 and "is not a baseline" in done.err and file.read_text() == "notes"
 
 
-def test_annotations_of_github(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+def test_annotations_of_github(old: Path, tmp_path: Path, call: Call) -> None:
     fallen = new(tmp_path, lambda t, n: n >= 9)
-    lines = numbench("compare", old, fallen, "--format", "github").out.splitlines()
+    lines = call("compare", old, fallen, "--format", "github").out.splitlines()
     assert any(line.startswith("::error title=numbench compare::FAIL: All 95.0") for line in lines)
     assert any(line.startswith("::warning title=numbench compare::Small") for line in lines)
     assert "80%25" in "".join(lines)
 
 
-def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbench) -> None:  # type: ignore[no-untyped-def]
+def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, call: Call) -> None:
     short = new(tmp_path, lambda t, n: n >= 2, tasks=PAIR, limit=20)
-    done = numbench("compare", old, short)
+    done = call("compare", old, short)
     assert done.code == 1
     assert done.err == (
         f"numbench: {short} falls short of {old}: 7 of 9 tasks missing from the new run; 40 of "
@@ -284,27 +258,35 @@ def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, numbenc
         "--partial compares what both runs answered\n"
     )
     assert "FAIL: All " in done.out and "40 of 80 previously answered items" in done.out
-    passed = numbench("compare", old, short, "--partial")
+    passed = call("compare", old, short, "--partial")
     assert (passed.code, passed.err) == (0, "")
     said = " ".join(passed.out.split())
     assert "Partial: 7 of 9 tasks missing from the new run." in said
     assert "Partial: 40 of 80 previously answered items of 2 tasks" in said
 
 
+@pytest.fixture(scope="module")
+def runs_of_each_kind(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    data = large_runs.dataset(folder)
+    large_runs.run(folder / "old", data, lambda t, n: True, tasks=PAIR)
+    large_runs.run(folder / "part", data, lambda t, n: True, tasks=("std",))
+    large_runs.run(folder / "silent", data, lambda t, n: None, tasks=PAIR)
+    other = large_runs.dataset(folder / "other", PAIR)
+    large_runs.run(folder / "other" / "run", other, lambda t, n: True, tasks=PAIR)
+    return folder
+
+
 @each_row(__file__, "wrong_comparisons")
 def test_wrong_use_is_one_line_and_code_2(
-    tmp_path: Path,
-    numbench,  # type: ignore[no-untyped-def]
+    runs_of_each_kind: Path,
+    call: Call,
+    monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     message: str,
 ) -> None:
-    data = large_runs.dataset(tmp_path)
-    large_runs.run(tmp_path / "old", data, lambda t, n: True, tasks=PAIR)
-    large_runs.run(tmp_path / "part", data, lambda t, n: True, tasks=("std",))
-    large_runs.run(tmp_path / "silent", data, lambda t, n: None, tasks=PAIR)
-    other = large_runs.dataset(tmp_path / "other", PAIR)
-    large_runs.run(tmp_path / "other" / "run", other, lambda t, n: True, tasks=PAIR)
-    done = numbench("compare", *arguments)
+    monkeypatch.chdir(runs_of_each_kind)
+    done = call("compare", *arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err and done.err.count("\n") == 1
 
@@ -325,14 +307,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_a_smaller_problem_size_fails_and_names_the_task(
-    measured: dict[str, Path],
-    numbench,  # type: ignore[no-untyped-def]
+    measured: dict[str, Path], call: Call
 ) -> None:
-    failed = numbench("compare", measured["old"], measured["worse"])
+    failed = call("compare", measured["old"], measured["worse"])
     assert failed.code == 1 and max(map(len, failed.out.splitlines())) <= 80
     (line,) = failed.err.splitlines()
     assert "falls short of" in line and "Long mult: " in line and "(× 0." in line
-    assert numbench("compare", measured["old"], measured["same"]).code == 0
+    assert call("compare", measured["old"], measured["same"]).code == 0
     result = compare(measured["old"], measured["worse"])
     verdicts = {task.task: task.verdict for task in result.tasks}
     assert (verdicts["long_multiplication"], verdicts["copy"]) == (

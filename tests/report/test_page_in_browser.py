@@ -210,10 +210,7 @@ def test_figures_name_light_and_filter_a_model(open_page: Open, folder: Path) ->
 _WITH_FIGURES = ("report/report.html", "site/index.html")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*_WITH_FIGURES, "site/about.html", "site/models/zebra-low.html"],
-)
+@pytest.mark.parametrize("name", [*_WITH_FIGURES, "site/about.html", "site/models/zebra-low.html"])
 def test_pages_fit_a_phone(open_page: Open, folder: Path, name: str) -> None:
     page = open_page(folder / name, **PHONE)
     assert page.widths() == (390, 390)

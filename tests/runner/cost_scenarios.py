@@ -17,13 +17,7 @@ from numbench.models.failures import (
     failure_from_status,
     timeout_failure,
 )
-from numbench.records import (
-    Completion,
-    DatasetRef,
-    ItemSample,
-    PromptRef,
-    RunInfo,
-)
+from numbench.records import Completion, DatasetRef, ItemSample, PromptRef, RunInfo
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
@@ -166,11 +160,7 @@ def simulate_suite(seed: int, folder: Path, knowledge: Knowledge) -> tuple[float
 
 
 async def _call(
-    provider: Provider,
-    folder: Path,
-    knowledge: Knowledge,
-    budget: Budget,
-    concurrency: int,
+    provider: Provider, folder: Path, knowledge: Knowledge, budget: Budget, concurrency: int
 ) -> None:
     items = [ItemSample(item) for items in questions(150).values() for item in items]
     earlier = list(iter_responses(folder)) if folder.exists() else []

@@ -22,7 +22,7 @@ from tests.support import servers
 from tests.support.runs import KEY, go, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
-CHAT, GEMINI, ANTHROPIC = MODELS = "openai/some", "gemini/some", "anthropic/some"
+CHAT, *_ = MODELS = "openai/some", "gemini/some", "anthropic/some"
 EVERY = pytest.mark.parametrize("model", MODELS)
 ATTEMPTS = 3
 PROMPTS = {item.id: item.prompt for items in questions(100).values() for item in items}
@@ -207,13 +207,7 @@ async def huge(received: ReceivedRequest) -> Reply:
 
 
 @EVERY
-@pytest.mark.parametrize(
-    ("script", "text"),
-    [
-        (compressed, '{"answer": 1}'),
-        (huge, HUGE),
-    ],
-)
+@pytest.mark.parametrize(("script", "text"), [(compressed, '{"answer": 1}'), (huge, HUGE)])
 def test_an_unusual_response_is_one_answer_and_missing_usage_is_unknown(
     tmp_path: Path, model: str, script: Script, text: str
 ) -> None:

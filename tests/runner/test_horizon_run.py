@@ -260,12 +260,7 @@ def test_samples_of_an_item_count_with_their_share(tmp_path: Path) -> None:
 
     with serve(unsure) as server:
         report = measure(
-            server,
-            tmp_path / "run",
-            tasks=("copy",),
-            samples=2,
-            temperature=1.0,
-            max_items=6,
+            server, tmp_path / "run", tasks=("copy",), samples=2, temperature=1.0, max_items=6
         )
         assert set(server.counts.values()) == {2}
     assert report.answered == 12

@@ -36,8 +36,7 @@ def answers(out: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    ("status", "fields"),
-    [(401, {}), (404, {}), (429, {"code": "billing_not_active"}), (402, {})],
+    ("status", "fields"), [(401, {}), (404, {}), (429, {"code": "billing_not_active"}), (402, {})]
 )
 def test_a_refusal_in_the_first_reply_waits_for_the_answers_in_flight(
     dataset: Path, tmp_path: Path, status: int, fields: dict[str, Any]
@@ -78,13 +77,7 @@ def test_what_an_interrupt_cuts_off_after_a_refusal_is_counted(
             os.kill(os.getpid(), signal.SIGINT)
 
     with serve(script) as server, pytest.raises(NumbenchError, match="9 lost answers may be bil"):
-        go(
-            server,
-            dataset,
-            tmp_path / "run",
-            on_progress=watch,
-            policy={"interrupt_grace": 0.05},
-        )
+        go(server, dataset, tmp_path / "run", on_progress=watch, policy={"interrupt_grace": 0.05})
     assert notes == {"stopping: waiting for requests in flight"}
     assert lost(tmp_path / "run") == 9
 

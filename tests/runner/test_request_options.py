@@ -15,7 +15,6 @@ from tests.support.runs import MODEL, go, good
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 SECRET = "planted-header-0123456789"
-BASELINE: dict[str, Any] = {"model": "baseline/float64", "base_url": None}
 
 
 async def any_format(received: ReceivedRequest) -> Reply:
@@ -53,51 +52,7 @@ def test_parameters_are_merged_into_the_body(
     assert read_run(out).info.settings["params"] == params
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"params": {"temperature": 1}}, "--param temperature: use --temperature"),
-        ({"params": {"max_completion_tokens": 1}}, "use --max-tokens"),
-        ({"params": {"generationConfig": {"seed": 1}}}, "generationConfig.seed: use --seed"),
-        ({"params": {"n": 2}}, "use --samples"),
-        ({"params": {"response_format": {"type": "text"}}}, "use --structured"),
-        ({"params": {"text": {"format": {}}}}, "use --structured"),
-        ({"params": {"messages": []}}, "numbench sets this parameter"),
-        ({"params": {"stream": False}}, "numbench sets this parameter"),
-        ({"params": {"a": float("nan")}}, "not a JSON value"),
-        ({"params": {"a": object()}}, "not a JSON value"),
-        ({"params": {"": 1}}, "not be empty"),
-        (
-            {"params": {"reasoning": {"effort": "low"}}, "reasoning": "high"},
-            "reasoning.effort: --reasoning sets it",
-        ),
-        ({"headers": {"bad name": "x"}}, "not the name of a header"),
-        ({"headers": {"Host": "x"}}, "numbench sets this header"),
-        ({"headers": {"anthropic-version": "x"}}, "numbench sets this header"),
-        ({"headers": {"X-A": SECRET + "\n"}}, "no header can carry"),
-        (BASELINE | {"params": {"a": 1}}, "in this process"),
-        (BASELINE | {"structured": True}, "in this process"),
-        (BASELINE | {"headers": {"a": "b"}}, "in this process"),
-        (BASELINE | {"stream": True}, "in this process: .*--stream"),
-        (BASELINE | {"rpm": 5}, "in this process: .*--rpm"),
-        (BASELINE | {"max_cost": 1.0}, "--max-cost"),
-        ({"max_cost": 1.0}, "no price is known"),
-        ({"batch": True, "stream": True}, "batch jobs do not stream"),
-        ({"model": "openrouter/x", "batch": True}, "no batch API"),
-        ({"params": {"a": 1}, "model": "gemini/x", "batch": True}, "batch API takes no --param"),
-        ({"model": "litellm/openai/x", "stream": True}, "--stream"),
-        ({"base_url": "http://example.invalid/v1", "headers": {"X-Key": SECRET}}, "https"),
-        ({"model": "gpt-5", "base_url": None, "reasoning": "none"}, "no reasoning level"),
-        ({"model": "gpt-5", "base_url": None}, "give --reasoning"),
-        ({"model": "gtp-5", "base_url": None}, "unknown model"),
-        ({"tasks": ["std"]}, "task 'std' is not in dataset small; use minmax, addition"),
-        ({"tasks": []}, "no task given"),
-        ({"samples": 2}, "temperature 0 the samples are nearly identical; add --temperature T"),
-        (BASELINE | {"samples": 2, "temperature": 1.0}, "omit --samples and --temperature"),
-        (BASELINE | {"samples": 2}, "gives the same answer every time: omit --samples$"),
-        ({"model": "gpt-5", "reasoning": "minimal", "temperature": 1.0}, "accepts no temperature"),
-    ],
-)
+@each_row(__file__, "wrong_options")
 def test_a_plan_and_a_run_refuse_wrong_options_in_the_same_words(
     dataset: Path, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
@@ -167,6 +122,11 @@ def test_a_parameter_named_like_a_secret_is_in_no_file(dataset: Path, tmp_path: 
     assert read_run(out).info.settings["params"] == {"search": {"api_key": "[key]"}}
     for file in out.iterdir():
         assert SECRET.encode() not in file.read_bytes()
+
+
+def test_a_parameter_without_a_json_form_is_refused() -> None:
+    with pytest.raises(BadInput, match="not a JSON value"):
+        nb.plan(MODEL, params={"a": object()})
 
 
 def test_a_malformed_header_is_reported_without_its_value() -> None:

@@ -128,9 +128,7 @@ def test_examples_are_validation_items_with_well_formed_correct_answers() -> Non
             assert (score.exact_match, score.rule) == (True, "json"), message.content
 
 
-def test_examples_never_share_operands_with_a_question(
-    tmp_path: Path,
-) -> None:
+def test_examples_never_share_operands_with_a_question(tmp_path: Path) -> None:
     first, second, *_ = examples(open_dataset("v1"), ("addition",), 4)["addition"]
     other = write_dataset(
         tmp_path,

@@ -13,6 +13,7 @@ from numbench.runner.active_run import CostLimitReached
 from numbench.runner.retrying import MAX_LOST_RESPONSES
 from tests.runner.cost_scenarios import HIGHEST_COST, Knowledge, simulate, simulate_suite
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import MODEL, go, good, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
@@ -139,16 +140,7 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
     assert [r.attempts for r in lost] == [r.possibly_billed_attempts for r in lost] == [3]
 
 
-@pytest.mark.parametrize(
-    ("changes", "missing"),
-    [
-        ({}, "--max-tokens"),
-        ({"max_tokens": 100}, ""),
-        ({"model": ROUTER}, "--max-tokens and an exact price in numbench-catalogue.toml"),
-        ({"model": ROUTER, "max_tokens": 100}, "an exact price in numbench-catalogue.toml"),
-        ({"max_cost": None}, ""),
-    ],
-)
+@each_row(__file__, "best_effort_limits")
 def test_a_run_says_at_its_start_if_a_limit_is_best_effort(
     dataset: Path,
     tmp_path: Path,
@@ -168,9 +160,7 @@ def test_a_run_says_at_its_start_if_a_limit_is_best_effort(
     assert first == f"{message} {missing}" if missing else "best effort" not in first
 
 
-def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(
-    tmp_path: Path,
-) -> None:
+def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(tmp_path: Path) -> None:
     """Every request is billed, and answered after the run has given up on it."""
     billed = 0
 

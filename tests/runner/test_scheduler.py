@@ -125,12 +125,7 @@ def no_room() -> Reply:
     ],
 )
 def test_outages_and_rate_limits_are_waited_out_without_failed_items(
-    dataset: Path,
-    tmp_path: Path,
-    model: str,
-    first: int,
-    last: int,
-    fault: Callable[[], Reply],
+    dataset: Path, tmp_path: Path, model: str, first: int, last: int, fault: Callable[[], Reply]
 ) -> None:
     policy = {"max_backoff": 0.02, "outage_timeout": 60.0}
     states: list[RunProgress] = []
@@ -151,10 +146,7 @@ def test_outages_and_rate_limits_are_waited_out_without_failed_items(
 @pytest.mark.slow
 @pytest.mark.parametrize(("first", "fault", "concurrency"), [(5, no_room, 4), (0, quota, 16)])
 def test_an_outage_or_a_rate_limit_that_lasts_ends_the_run(
-    tmp_path: Path,
-    first: int,
-    fault: Callable[[], Reply],
-    concurrency: int,
+    tmp_path: Path, first: int, fault: Callable[[], Reply], concurrency: int
 ) -> None:
     policy = {"max_backoff": 0.02, "outage_timeout": 0.5}
     data = small_dataset(tmp_path / "more", 30)

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from numbench.runner.options import field_docs, options_of
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.runner.suite import suite_file
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.extended_spec import ExtendedSpec
 from tests.support.runs import QUICK
 from tests.support.servers import ReceivedRequest, Reply, serve
@@ -66,16 +66,7 @@ def test_one_field_adds_an_option_to_the_command_line_and_to_python() -> None:
     assert "top_p: Nucleus sampling." in str(call.__doc__)
 
 
-@pytest.mark.parametrize(
-    ("model", "api"),
-    [
-        ("openai/x", "chat"),
-        ("openai/x", "responses"),
-        ("anthropic/x", "chat"),
-        ("gemini/x", "chat"),
-        ("litellm/openai/x", "chat"),
-    ],
-)
+@each_row(__file__, "models_of_each_format")
 def test_one_field_sends_an_option_with_every_request_and_records_it(
     dataset: Path, tmp_path: Path, model: str, api: Any
 ) -> None:
@@ -152,39 +143,7 @@ def test_python_and_suite_files_take_values_and_the_text_of_the_command_line(
         assert getattr(spec, option) == value
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"limit": 0}, "--limit 0: give 1 or more"),
-        ({"limit": "x"}, "--limit 'x': give a whole number"),
-        ({"limit": 2.5}, "--limit 2.5: give a whole number"),
-        ({"limit": True}, "--limit True: give a whole number"),
-        ({"samples": 0}, "--samples 0: give 1 or more"),
-        ({"samples": None}, "--samples None: give a whole number"),
-        ({"samples": 1001}, "--samples 1001: give at most 1,000"),
-        ({"temperature": "hot"}, "--temperature 'hot': give a number"),
-        ({"temperature": math.nan}, "--temperature nan: give a number"),
-        ({"temperature": -1.0}, "--temperature -1: give 0 or more"),
-        ({"max_cost": 0}, "--max-cost 0: give a number above 0"),
-        ({"max_cost": math.inf}, "--max-cost inf: give a number"),
-        ({"time_limit": "soon"}, "'soon' is not a time"),
-        ({"reasoning": ["low", "high"]}, r"--reasoning \['low', 'high'\]: give text"),
-        ({"tasks": 3}, "--tasks 3: give a list"),
-        ({"batch": "yes"}, "--batch 'yes': give true or false"),
-        ({"api": "soap"}, "--api 'soap': give chat or responses"),
-        ({"on_progress": None, "model": 5}, "--model 5: give text"),
-        ({"rpm": 5, "batch": True}, "omit it with --batch"),
-        ({"retry": ["wrong"]}, "use empty, truncated, refused, error"),
-        ({"headers": {"A": 1, "B": SECRET}}, "--header: give a mapping"),
-        ({"headers": [1]}, "--header: give a mapping"),
-        ({"params": 3}, "--param: give a mapping"),
-        ({"params": f"a b={SECRET} x"}, "--param a b: the value is not JSON"),
-        ({"params": SECRET}, "--param: give KEY=VALUE"),
-        *(({name: " "}, "is empty: give a value, or omit it") for name in (
-            "model", "base_url", "out", "dataset", "reasoning", "tasks", "retry", "params", "shard",
-        )),
-    ],
-)  # fmt: skip
+@each_row(__file__, "wrong_values")
 def test_a_wrong_value_is_refused_at_once_in_one_line(
     options: dict[str, Any], message: str
 ) -> None:

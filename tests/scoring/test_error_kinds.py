@@ -9,18 +9,8 @@ from typing import get_args
 import pytest
 
 from numbench.records import Difficulty, ErrorKind, Failure, Item, Response, Status
-from numbench.scoring import (
-    CATEGORIES,
-    categorize,
-    count_categories,
-    score_exact,
-    score_paper,
-)
-from numbench.scoring.error_kinds import (
-    list_error,
-    number_error,
-    score_with_conventions,
-)
+from numbench.scoring import CATEGORIES, categorize, count_categories, score_exact, score_paper
+from numbench.scoring.error_kinds import list_error, number_error, score_with_conventions
 from numbench.tasks import TASKS, Convention, Task
 from numbench.tasks.items import make_item
 from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response, text_response

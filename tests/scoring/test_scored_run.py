@@ -9,12 +9,7 @@ from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write
 from numbench.errors import BadInput
 from numbench.journal.run_folder import write_run
 from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
-from numbench.scoring import (
-    TaskSummary,
-    score_run,
-    signature,
-    summarize,
-)
+from numbench.scoring import TaskSummary, score_run, signature, summarize
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks.items import make_item
 

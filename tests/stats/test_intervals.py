@@ -183,9 +183,7 @@ VALUES = st.lists(st.floats(-1, 1), min_size=2, max_size=30)
 
 
 @given(VALUES)
-def test_complete_sample_has_half_the_squared_successive_differences(
-    values: list[float],
-) -> None:
+def test_complete_sample_has_half_the_squared_successive_differences(values: list[float]) -> None:
     order = np.random.default_rng(len(values)).permutation(len(values))
     ranked = [values[index] for index in order]
     expected = sum((b - a) ** 2 for a, b in pairwise(ranked)) / 2

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binomtest, permutation_test
 
 from numbench.stats.design import Column, Stratum
-from numbench.stats.paired import (
-    RESAMPLES,
-    compare,
-    one_sided_bounds,
-    sign_flip_test,
-)
+from numbench.stats.paired import RESAMPLES, compare, one_sided_bounds, sign_flip_test
 from numbench.stats.random_streams import coin_flips, uniform_numbers
 
 NAN = math.nan

@@ -13,9 +13,7 @@ from numbench.reporting.tables.samples import pass_at_k
 from numbench.stats.design import Matrix, Stratum
 from numbench.stats.intervals import difference_intervals, difference_variances
 from numbench.stats.paired import sign_flip_test
-from numbench.stats.power import (
-    detectable_difference,
-)
+from numbench.stats.power import detectable_difference
 
 
 def detectable(differences: Matrix) -> list[float]:

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from bittoken.encodings import ENCODINGS
-from studies.multitask.__main__ import (
-    TASKS,
-    Run,
-    at_better_rate,
-    of_kind,
-    read_runs,
-    separation,
-)
+from studies.multitask.__main__ import TASKS, Run, at_better_rate, of_kind, read_runs, separation
 from studies.multitask.controls import AlignedBits
 from studies.multitask.runs import RESULTS
 from studies.multitask.train import evaluate, recipe_of

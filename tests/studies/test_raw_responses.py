@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from numbench.core.csv_files import read_csv
-from numbench.dataset.store import (
-    RELEASED_DATASETS,
-    open_dataset,
-    read_published_labels,
-)
+from numbench.dataset.store import RELEASED_DATASETS, open_dataset, read_published_labels
 from numbench.errors import BadInput
 from numbench.journal.run_folder import read_run
 from numbench.records import Response, Usage

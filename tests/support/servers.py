@@ -296,11 +296,7 @@ def _gemini_chunks(
 
 
 def error(
-    status: int,
-    message: str = "scripted",
-    *,
-    headers: dict[str, str] | None = None,
-    **fields: Any,
+    status: int, message: str = "scripted", *, headers: dict[str, str] | None = None, **fields: Any
 ) -> Reply:
     """An error in the form of OpenAI and Google, which the other adapters read too."""
     body = {"error": {"message": message, "code": status} | fields}

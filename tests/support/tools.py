@@ -90,7 +90,7 @@ async def calling(
         return await servers.send_events(received, [*plain, b"data: [DONE]\n\n"])
     if api == "responses":
         output: list[dict[str, Any]] = [
-            {"type": "reasoning", "id": "rs-1", "summary": [], "encrypted_content": SIGNATURE},
+            {"type": "reasoning", "id": "rs-1", "summary": [], "encrypted_content": SIGNATURE}
         ]
         output += [
             {"type": "function_call", "id": f"fc-{id_}", "call_id": id_, "name": name}

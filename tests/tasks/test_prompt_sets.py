@@ -136,8 +136,7 @@ def test_the_set_of_the_paper_has_the_released_hash() -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt",
-    ["", "What is 1 + 2", "What is 1 % 2?", "What is the mean of the list []?", "hello"],
+    "prompt", ["", "What is 1 + 2", "What is 1 % 2?", "What is the mean of the list []?", "hello"]
 )
 def test_other_texts_are_not_questions(prompt: str) -> None:
     with pytest.raises(ValueError, match="not a question"):
