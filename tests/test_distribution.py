@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import servers
+from tests.support.command_line import finish
 
 pytestmark = pytest.mark.slow
 
@@ -21,12 +22,7 @@ ROOT = Path(__file__).parents[1]
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist, and the wheel built from it."""
     out = tmp_path_factory.mktemp("dist")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT],
-        check=True,
-        capture_output=True,
-        timeout=600,
-    )
+    finish(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT)
     return out
 
 
@@ -63,16 +59,8 @@ class Installation:
         }
         if "LD_LIBRARY_PATH" in os.environ:
             environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
-        done = subprocess.run(
-            [str(self._bin / command[0]), *command[1:]],
-            cwd=self.home,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        program = self._bin / command[0]
+        return finish(program, *command[1:], code=code, cwd=self.home, env=environment).stdout
 
 
 @pytest.fixture(scope="module")
@@ -155,24 +143,12 @@ def test_the_extra_inspect_is_usable_in_a_clean_environment(wheel: Path, tmp_pat
     with servers.serve(script) as server:
         environment = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": "x", "HOME": str(tmp_path)}
         task = ["numbench/v1", "-T", "tasks=addition", "-T", "limit=1", "--display", "plain"]
-        done = subprocess.run(
-            [program / "inspect", "eval", *task, "--model", "openai-api/local/x"],
-            cwd=tmp_path,
-            env=environment | {"PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        environment["PATH"] = os.environ["PATH"]
+        command = (program / "inspect", "eval", *task, "--model", "openai-api/local/x")
+        finish(*command, cwd=tmp_path, env=environment)
         assert len(server.received) == 1
-    done = subprocess.run(
-        [program / "numbench", "import", "logs", "--out", "runs"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert "runs: 1 run" in done.stdout, done.stderr
+    done = finish(program / "numbench", "import", "logs", "--out", "runs", cwd=tmp_path)
+    assert "runs: 1 run" in done.stdout
 
 
 SCHEMAS = {

@@ -1,13 +1,13 @@
 """Stopping long work on signals."""
 
 import signal
-import subprocess
 import sys
 import threading
 
 import pytest
 
 from numbench.core.signals import stop_on_signals
+from tests.support.command_line import finish
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -42,12 +42,7 @@ def test_a_signal_ignored_by_nohup_stays_ignored() -> None:
         "    signal.raise_signal(signal.SIGTERM)\n"
         "print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)\n"
     )
-    done = subprocess.run(
-        ["sh", "-c", 'trap "" HUP; exec "$0" -c "$1"', sys.executable, code],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = finish("sh", "-c", 'trap "" HUP; exec "$0" -c "$1"', sys.executable, code)
     assert done.stdout.splitlines() == ["still running", "stopping", "True"]
 
 

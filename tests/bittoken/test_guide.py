@@ -3,14 +3,13 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
-from tests.support.command_line import install
+from tests.support.command_line import finish, install
 
 PAGE = (Path(__file__).parents[2] / "docs" / "bittoken.md").read_text(encoding="utf-8")
 FILE = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)
@@ -37,14 +36,8 @@ class Commands:
             program, *arguments = shlex.split(line)
             arguments += shlex.split(additional.get(arguments[0], ""))
             code = f"from {program}.cli import main; main()"
-            done = subprocess.run(
-                [sys.executable, "-c", code, *arguments],
-                cwd=self._folder,
-                env=self._environment,
-                capture_output=True,
-                text=True,
-            )
-            assert done.returncode == 0, line + done.stdout + done.stderr
+            command = (sys.executable, "-c", code, *arguments)
+            done = finish(*command, cwd=self._folder, env=self._environment)
             printed[line] = done.stdout + done.stderr
         return printed
 
@@ -57,7 +50,7 @@ def test_every_encoding_is_described() -> None:
 @pytest.mark.slow
 def test_an_encoding_works_in_a_model_of_ones_own() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", section("An encoding in your own model"), re.S)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = finish(sys.executable, "-c", code)
     (percent,) = re.findall(r"^(\d+)% of the last 256 answers are exact$", done.stdout, re.M)
     assert 85 <= int(percent) <= 95
 

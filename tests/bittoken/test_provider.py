@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ from numbench.errors import BadInput
 from numbench.journal.run_folder import read_run
 from numbench.models import Message, describe_model, open_batch, open_model
 from numbench.models.base import RequestSettings
-from numbench.records import Completion
 from numbench.reporting.build import report
 from numbench.runner.execution import run
 from numbench.runner.spec import RunSpec
 from numbench.tasks.prompts import load_prompt_set
 from tests.bittoken import small
+from tests.support.local_models import ask, assert_batches_change_no_answer
 
 LIST = ("1.5", "-7", "300")
 PROMPTS = load_prompt_set()
@@ -41,38 +40,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
-def ask(
-    model: Any, questions: Sequence[str] = QUESTIONS, together: bool = True, **settings: Any
-) -> list[Completion]:
-    shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 12} | settings))
-
-    async def one(question: str) -> Completion:
-        system = Message("system", "Return one JSON object.")
-        completion: Completion = await model.answer([system, Message("user", question)], shaped)
-        return completion
-
-    async def go() -> list[Completion]:
-        if together:
-            return list(await asyncio.gather(*map(one, questions)))
-        return [await one(question) for question in questions]
-
-    return asyncio.run(go())
-
-
 def test_an_answer_does_not_depend_on_its_batch(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
-    alone, together = ask(model, together=False), ask(model)
-    assert {c.extra["batch"] for c in alone} == {1}
-    assert {c.extra["batch"] for c in together} == {len(QUESTIONS)}
-    assert [(c.text, c.usage, c.finish_reason) for c in alone] == [
-        (c.text, c.usage, c.finish_reason) for c in together
-    ]
+    alone = assert_batches_change_no_answer(model, QUESTIONS)
     assert len({c.text for c in alone}) == len(QUESTIONS)
 
 
 def test_only_the_last_question_is_read(folder: Path) -> None:
     model = open_model(f"checkpoint/{folder}").model
-    (plain,) = ask(model, QUESTIONS[:1])
+    (plain,) = ask(model, QUESTIONS[:1], max_tokens=12)
     turns = [
         Message("system", "Be brief."),
         Message("user", QUESTIONS[1]),
@@ -93,7 +69,7 @@ def test_an_invalid_too_long_or_late_question_fails(folder: Path) -> None:
     model: Any = open_model(f"checkpoint/{folder}").model
     long = PROMPTS.format_question("mean", "mean", ["1"] * 600)
     valid, *failed = ask(model, [QUESTIONS[0], "Who are you?", long])
-    failed += [*ask(model, QUESTIONS[:1], temperature=0.7), *ask(model, timeout=0.0)]
+    failed += [*ask(model, QUESTIONS[:1], temperature=0.7), *ask(model, QUESTIONS, timeout=0.0)]
     messages = ["not a question", "context of 1024", "temperature 0", *["timed out"] * 4]
     assert valid.error is None
     for completion, message in zip(failed, messages, strict=True):

@@ -50,14 +50,14 @@ def decoded(tokens: Sequence[int], values: Sequence[float], words: Vocabulary) -
 @each_row(__file__, "texts")
 @pytest.mark.parametrize("encoding", ["bittoken", "fone", "digit", "subword"])
 def test_text_becomes_tokens_without_loss(
-    folder: Path, encoding: str, text: str, numbers: list[float]
+    folder: Path, encoding: str, text: str, numbers: tuple[float, ...]
 ) -> None:
     words = vocabulary(folder, encoding)
     ((tokens, values, first_target),) = text_data(folder, encoding).encode([text])
     assert [words.tokens[t] for t in (tokens[0], tokens[-1])] == ["<|bos|>", "<|eos|>"]
     assert first_target == 1
     assert decoded(tokens[1:-1], values, words) == text
-    expected = [] if words.encoding is None else numbers
+    expected = [] if words.encoding is None else [*numbers]
     assert values == (expected if encoding == "bittoken" else [abs(n) for n in expected])
     if encoding == "subword" and "123456789012345" in text:
         assert [words.tokens[t] for t in tokens].count("123") == 2

@@ -5,7 +5,6 @@ The tests in `tests/ecosystem` cover the same tasks in this process.
 
 import json
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,22 +16,15 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.ecosystem.lm_eval_harness import export_lm_eval
 from numbench.tasks import PAPER_TASKS
+from tests.support.command_line import finish
 
 pytestmark = pytest.mark.heavy
 
 
 def run_module(folder: Path, command: str, **environment: str) -> str:
     """Run `python -m COMMAND` in a folder; return its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", *command.split()],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=os.environ | environment,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    module = (sys.executable, "-m", *command.split())
+    return finish(*module, cwd=folder, env=os.environ | environment).stdout
 
 
 @pytest.fixture

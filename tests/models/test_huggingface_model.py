@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from numbench.models import Message, open_model, opening
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
 from tests.models import tiny_transformers
+from tests.support.local_models import SYSTEM, ask, assert_batches_change_no_answer
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,6 @@ LACKING = [name for name in ("torch", "transformers") if find_spec(name) is None
 local = pytest.mark.skipif(
     bool(LACKING), reason=f"{' and '.join(LACKING)} not installed: pip install '.[local]'"
 )
-SYSTEM = Message("system", "Return one JSON object.")
 QUESTIONS = (
     "What is 1 + 2?",
     "What is 345.67 - 89.1?",
@@ -47,23 +46,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         ),
         "no_system": tiny_transformers.save(root / "no_system", tiny_transformers.NO_SYSTEM),
     }
-
-
-def ask(
-    model: Any, questions: Sequence[str], together: bool = True, **settings: Any
-) -> list[Completion]:
-    shaped = RequestSettings(**({"temperature": 0.0, "max_tokens": 40} | settings))
-
-    async def one(question: str) -> Completion:
-        completion: Completion = await model.answer([SYSTEM, Message("user", question)], shaped)
-        return completion
-
-    async def go() -> list[Completion]:
-        if together:
-            return list(await asyncio.gather(*map(one, questions)))
-        return [await one(question) for question in questions]
-
-    return asyncio.run(go())
 
 
 def opened(name: str) -> Any:
@@ -92,14 +74,7 @@ def says(model: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @local
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "chat"])
 def test_an_answer_does_not_depend_on_its_batch(folders: dict[str, Path], kind: str) -> None:
-    model = open_model(f"hf/{folders[kind]}").model
-    alone = ask(model, QUESTIONS, together=False)
-    together = ask(model, QUESTIONS)
-    assert {c.extra["batch"] for c in alone} == {1}
-    assert {c.extra["batch"] for c in together} == {len(QUESTIONS)}
-    assert [(c.text, c.usage, c.finish_reason) for c in alone] == [
-        (c.text, c.usage, c.finish_reason) for c in together
-    ]
+    alone = assert_batches_change_no_answer(open_model(f"hf/{folders[kind]}").model, QUESTIONS)
     assert len({c.text for c in alone}) > 1
 
 

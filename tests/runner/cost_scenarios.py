@@ -17,14 +17,14 @@ from numbench.models.failures import (
     failure_from_status,
     timeout_failure,
 )
-from numbench.records import Completion, DatasetRef, ItemSample, PromptRef, RunInfo
+from numbench.records import Completion, ItemSample
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.progress import RunStats
 from numbench.runner.request_source import DatasetRequests
 from numbench.runner.retrying import RetryPolicy
 from numbench.runner.run_state import RunState
 from numbench.runner.workers import Workers
-from tests.support.runs import questions
+from tests.support.runs import INFO, questions
 
 Knowledge = Literal["highest", "expected", "nothing"]
 """What is known of costs in advance: a bound, the mean, or nothing but what answers report."""
@@ -179,7 +179,7 @@ async def _call(
         if lost := response.possibly_billed_attempts:
             costs.add_possibly_billed(task, lost, is_earlier=True)
     open_requests = [each for each in items if each.item.id not in answered]
-    with Journal(folder, _info()) as journal:
+    with Journal(folder, INFO) as journal:
         scheduler = Workers(
             resolved=SENT_AS_IT_IS,
             client=provider,
@@ -196,18 +196,3 @@ async def _call(
             await scheduler.send_all()
         except NumbenchError as error:
             assert "in a row failed" in str(error)
-
-
-def _info() -> RunInfo:
-    return RunInfo(
-        model="simulated",
-        display="simulated",
-        reasoning="default",
-        dataset=DatasetRef(name="simulated", path=".", sha256=""),
-        prompt=PromptRef(name="none", sha256=""),
-        tasks=("addition", "minmax"),
-        limit=None,
-        settings={},
-        versions={},
-        created="2026-01-01T00:00:00+00:00",
-    )

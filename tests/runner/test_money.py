@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import iter_responses, read_jobs
+from numbench.journal.run_folder import iter_responses
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel
@@ -150,11 +150,12 @@ def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
         with pytest.raises(NumbenchError, match="401"):
             go(server, dataset, out, batch=True, policy=policy)
         go(server, dataset, out, batch=True, policy=policy)
+        assert states(out) == ["lost", "collected"]
         assert (answers(out), len(provider.jobs)) == (10, 2)
         is_listed = True
         go(server, dataset, out, batch=True, policy=policy)
     assert answers(out) == 20
-    assert [job.state for job in read_jobs(out).values()] == ["collected", "collected"]
+    assert states(out) == ["collected", "collected"]
 
 
 @pytest.mark.parametrize(("status", "billed"), [(400, 0), (401, 0), (502, 4)])

@@ -69,9 +69,14 @@ def test_a_plan_and_a_run_refuse_wrong_options_in_the_same_words(
 
 
 @pytest.mark.parametrize(
-    "model", [MODEL, "gemini/x", "litellm/openai/x", "openrouter/a/b", "anthropic/claude-opus-5"]
+    ("model", "sent"),
+    [
+        *((name, SECRET) for name in ("gemini/x", "litellm/openai/x", "openrouter/a/b")),
+        ("anthropic/claude-opus-5", f"Bearer {SECRET}"),
+        (MODEL, f"Bearer {SECRET}"),
+        (MODEL, f'Token token="{SECRET}", id=7'),
+    ],
 )
-@pytest.mark.parametrize("sent", [SECRET, f"Bearer {SECRET}", f'Token token="{SECRET}", id=7'])
 def test_headers_are_sent_and_their_values_are_nowhere(
     dataset: Path, tmp_path: Path, model: str, sent: str
 ) -> None:

@@ -214,27 +214,6 @@ def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
         go(server, dataset, tmp_path / "run", policy={"interrupt_grace": 0.05}, **options)
 
 
-def test_answers_in_flight_are_stored_when_the_account_is_spent(
-    dataset: Path, tmp_path: Path
-) -> None:
-    refused = stopping()
-
-    async def script(received: ReceivedRequest) -> Reply:
-        number = len(server.received)
-        if number in (2, 3):
-            await refused.reached()
-        elif number >= 4:
-            return servers.error(429, "no credit", code="insufficient_quota")
-        return await good(received)
-
-    with serve(script) as server:
-        with pytest.raises(NumbenchError, match="no credit"):
-            go(server, dataset, tmp_path / "run", concurrency=3, on_progress=refused)
-        assert len(server.received) == 4
-    responses = read_run(tmp_path / "run").responses.values()
-    assert [response.error for response in responses] == [None] * 3
-
-
 async def billed(received: ReceivedRequest) -> Reply:
     return servers.chat(usage={"cost": 0.5}, error={"message": "overloaded", "code": 502})
 

@@ -1,6 +1,7 @@
 """Error kinds of wrong numbers, lists and texts, and answers by another convention of a task."""
 
 import csv
+import json
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -15,45 +16,13 @@ from numbench.tasks import TASKS, Convention, Task
 from numbench.tasks.items import make_item
 from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response, text_response
 
-NUMBERS = {
-    "sign": ("-3.75 3.75, -3.4 3.375"),
-    "magnitude": (
-        "37.5 3.75, 3750 3.75, 1.05 10.5, 1.0595 10.5, 9.9e5 1, 33.7 3.375, "
-        "1e999999999999999000 1, 1 1e999999999999999000, 1e-999999999999999000 1"
-    ),
-    "rounding": (
-        "3.75000000000001 3.75, 3.74999999999999 3.75, 999.999999999999 1000, "
-        "999.99999999999 1000, 1000 999.999999999999, 0.142857142857142 0.142857142857143"
-    ),
-    "digit": (
-        "999.999999999998 1000, 3.75000000000002 3.75, 3.78 3.75, 1234.7 1234.6, 1210 "
-        "1200, 1201 1200, 56298 56088"
-    ),
-    "precision": (
-        "0.142857142857 0.142857142857143, 0.1428571428571 0.142857142857143, 0.1429 "
-        "0.142857142857143, 3.8 3.75, 3.7 3.75, 3 3.75, 4 3.75, 10 9.99, 100 99.96, 1300 "
-        "1299"
-    ),
-    "rough": (
-        "3.79 3.75, 3.6 3.75, 10 7.3, 12 13, 0.0113 0.0123, 1.334 1.2345678, 5000000 "
-        "4000000, 195 159, 1.05 1.5, 1.5 10.5, 1.061 10.5, 4.5 3.375"
-    ),
-    "carry": (
-        "1134.6 1234.6, 234.6 1234.6, 34.6 1034.6, 2234.6 1234.6, 0.01134 0.01234, "
-        "1.3345679 1.23456789, 1.3345 1.2345678"
-    ),
-    "swap": ("1951 1591, 1020 1200"),
-    "other": (
-        "1.01e6 9.99, 35 3.375, -3.42 3.375, -37.5 3.75, 0 3.75, 3.75 0, 3.75 1e-300, "
-        "2e999999999999999000 1, 1 2e999999999999999000, 0 1e999999999999999000"
-    ),
-}
+NUMBERS = json.loads(Path(__file__).with_name("error_kinds.json").read_text())
 """Kind of error → pairs of an answer and a truth."""
 
 
 def test_every_kind_of_wrong_number_has_examples_of_either_sign() -> None:
     for kind, pairs in NUMBERS.items():
-        for pair in pairs.split(", "):
+        for pair in pairs:
             answer, truth = map(Decimal, pair.split())
             assert number_error(answer, truth) == kind, pair
             assert number_error(answer.copy_negate(), truth.copy_negate()) == kind, pair

@@ -16,6 +16,13 @@ from tests.support.runs import KEY, ROOT
 from tests.support.servers import Server
 
 
+def finish(*command: str | Path, code: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; its exit code must be `code`."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
 def install(source: Path, target: Path) -> Path:
     """Install a package of a folder, without its dependencies, and return `target`."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
@@ -41,10 +48,12 @@ class CommandLine:
         own = {"COLUMNS": "80"} | dict(environment or {})
         if self._packages is None:
             actual, output = self._call(arguments, own)
-        else:
-            actual, output = self._start(self._packages, arguments, own)
-        assert actual == code, output
-        return output
+            assert actual == code, output
+            return output
+        paths = [str(self._packages), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        own["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        done = finish(*NUMBENCH, *arguments, code=code, cwd=self.folder, env=os.environ | own)
+        return done.stdout + done.stderr
 
     def _call(self, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -57,22 +66,6 @@ class CommandLine:
                 patch.setenv(name, value)
             main()
         return int(end.value.code or 0), out.getvalue() + err.getvalue()
-
-    def _start(
-        self, packages: Path, arguments: Sequence[str], environment: Mapping[str, str]
-    ) -> tuple[int, str]:
-        paths = [str(packages), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-        done = subprocess.run(
-            [sys.executable, "-m", "numbench", *arguments],
-            cwd=self.folder,
-            env=os.environ
-            | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-            | dict(environment),
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        return done.returncode, done.stdout + done.stderr
 
 
 NUMBENCH = (sys.executable, "-m", "numbench")

@@ -5,6 +5,7 @@ It shares nothing with the package: it reads the question's wording, and rounds 
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 
@@ -93,3 +94,15 @@ def _fraction(value: mpmath.mpf) -> Fraction:
 def _short(value: Fraction) -> Fraction:
     """A value computed to 120 digits, freed of its last 20: exact results become exact again."""
     return rounded(value, 100)
+
+
+def check(item: Any) -> None:
+    """Compare the answer of an item with the one that its question has."""
+    expected = answer(item.prompt)
+    if isinstance(expected, list):
+        assert [Fraction(number) for number in item.answer] == expected, item.prompt
+    elif isinstance(expected, Fraction):
+        assert isinstance(item.answer, str)
+        assert Fraction(item.answer) == expected, item.prompt
+    else:
+        assert item.answer == expected, item.prompt

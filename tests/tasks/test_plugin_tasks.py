@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -38,6 +37,7 @@ from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.shards import Shard, generate_items
 from tests.support.case_tables import each_row
+from tests.support.command_line import NUMBENCH, finish
 from tests.tasks.gcd_task import GCD
 
 SETTINGS = DatasetSettings(name="plugin", tasks=("gcd",), size=30)
@@ -270,14 +270,8 @@ def _install_package(folder: Path, entry_point: str) -> dict[str, str]:
 def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, script],
-        env=_install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD"),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    environment = _install_package(tmp_path / "site", "tests.tasks.gcd_task:GCD")
+    done = finish(sys.executable, script, env=environment, cwd=tmp_path)
     assert json.loads(done.stdout) == [
         [*PAPER_TASKS, *SCALED_TASKS, *FORM_TASKS, *CONTEXT_TASKS, "gcd"],
         ["mean", "gcd"],
@@ -296,13 +290,6 @@ def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> 
 def test_a_broken_plugin_is_one_line_of_the_command(
     tmp_path: Path, entry_point: str, message: str
 ) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from numbench.cli import main; main()", "generate"],
-        env=_install_package(tmp_path / "site", entry_point),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
+    environment = _install_package(tmp_path / "site", entry_point)
+    done = finish(*NUMBENCH, "generate", code=2, env=environment, cwd=tmp_path)
     assert message in done.stderr and len(done.stderr.splitlines()) == 1
