@@ -136,11 +136,7 @@ def test_the_extra_inspect_is_usable_in_a_clean_environment(wheel: Path, tmp_pat
     program = tmp_path / "venv" / "bin"
     install = ["install", "--quiet", "--disable-pip-version-check", f"{wheel}[inspect]"]
     subprocess.run([program / "pip", *install], check=True, timeout=900)
-
-    async def script(received: servers.ReceivedRequest) -> servers.Reply:
-        return servers.plain(received)
-
-    with servers.serve(script) as server:
+    with servers.serve(servers.plain) as server:
         environment = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": "x", "HOME": str(tmp_path)}
         task = ["numbench/v1", "-T", "tasks=addition", "-T", "limit=1", "--display", "plain"]
         environment["PATH"] = os.environ["PATH"]

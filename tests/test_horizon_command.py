@@ -10,7 +10,7 @@ from tests.horizon.scripted_model import reply
 from tests.support import servers
 from tests.support.command_line import CommandLine
 from tests.support.runs import KEY
-from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.servers import serve
 
 pytestmark = pytest.mark.slow
 
@@ -19,10 +19,7 @@ QUICK = ("--tasks", "long_sum,copy", "--precision", "0.4", "--max-size", "40", "
 
 @pytest.fixture
 def server() -> Iterator[servers.Server]:
-    async def script(received: ReceivedRequest) -> Reply:
-        return reply(received, 9.0)
-
-    with serve(script) as running:
+    with serve(lambda received: reply(received, 9.0)) as running:
         yield running
 
 

@@ -135,11 +135,7 @@ def test_a_night_that_fails_says_why_and_resumes(job: Job) -> None:
     night = job.night(down)
     assert night.codes[0] == 2 and "no server at" in night.run["error"]
     assert night.run["result"] is None and night.codes[-1] != 0
-
-    async def refuse(received: ReceivedRequest) -> Reply:
-        return servers.error(401, "Incorrect API key provided")
-
-    with serve(refuse) as server:
+    with serve(lambda _: servers.error(401, "Incorrect API key provided")) as server:
         night = job.night(server.url)
     assert night.codes[0] in (1, 2) and "401" in night.run["error"]
     (job.folder / "numbench-catalogue.toml").write_text(PRICE)

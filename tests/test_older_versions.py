@@ -12,7 +12,7 @@ from numbench.journal.run_folder import read_run
 from numbench.runner.execution import run
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct
-from tests.support.servers import ReceivedRequest, Reply, chat, serve
+from tests.support.servers import chat, serve
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +27,7 @@ def test_a_run_of_0_2_resumes_with_the_same_requests(tmp_path: Path, name: str) 
     kept = len(lines) // 2
     (out / "responses.jsonl").write_bytes(b"".join(lines[:kept]) + lines[kept][:30])
     info = json.loads((out / "run.json").read_text())
-
-    async def script(_: ReceivedRequest) -> Reply:
-        return chat()
-
-    with serve(script) as server:
+    with serve(lambda _: chat()) as server:
         url = info["settings"]["base_url"] = f"{server.url}/v1"
         (out / "run.json").write_text(json.dumps(info))
         spec: RunSpec = HorizonSpec(

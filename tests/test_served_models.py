@@ -69,12 +69,8 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
     dataset: Path, tmp_path: Path
 ) -> None:
     model = "gpt-x-1"
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat(model=model)
-
     warning = "the answers come from 2 models: gpt-x-1 (5), gpt-x-2 (5)"
-    with serve(script) as server:
+    with serve(lambda _: servers.chat(model=model)) as server:
         report = go(server, dataset, tmp_path / "run", tasks=["addition"])
         asked = "asked for openai/some, but 5 of 5 answers name another model: gpt-x-1 (5)"
         assert report.warnings == (asked,)

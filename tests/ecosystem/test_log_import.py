@@ -241,11 +241,7 @@ def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
 
 def test_a_run_with_other_prompts_is_exported_and_imported(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
-
-    async def script(received: servers.ReceivedRequest) -> servers.Reply:
-        return servers.plain(received)
-
-    with servers.serve(script) as server:
+    with servers.serve(servers.plain) as server:
         options = "--model openai/x --prompts paraphrase-1 --limit 2 --out run --base-url"
         numbench("run", *options.split(), server.url)
     numbench("export", "run", "--to", "inspect", "--out", "logs")

@@ -195,11 +195,7 @@ def test_a_cost_limit_is_for_both_runs_and_leaves_the_seed_secret(
 
 def test_nothing_that_is_registered_may_change_and_a_revealed_seed_ends_it(tmp_path: Path) -> None:
     out = tmp_path / "c"
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat("")
-
-    with serve(script) as server:
+    with serve(lambda _: servers.chat("")) as server:
         certify(server, out)
         asked = len(server.received)
         for changes, field in (
@@ -262,11 +258,9 @@ def test_runs_that_differ_in_a_setting_give_no_verdict(done: Path) -> None:
 def test_the_seed_stays_secret_until_all_is_answered(tmp_path: Path) -> None:
     out, broken = tmp_path / "c", frozen_prompts(1)
     secret = out / "secret-seed"
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(503) if received.prompt in broken else servers.chat()
-
-    with serve(script) as server:
+    with serve(
+        lambda received: servers.error(503) if received.prompt in broken else servers.chat()
+    ) as server:
         first = certify(server, out)
         assert first.seed is None
         broken.clear()

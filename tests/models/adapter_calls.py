@@ -9,8 +9,7 @@ import pytest
 from numbench.models import Api, Message, Server, open_model
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
-from tests.support import servers
-from tests.support.servers import ReceivedRequest, Reply, Script, serve
+from tests.support.servers import ReceivedRequest, Script, serve
 
 KEY = "sk-planted-0123456789"
 MESSAGES = (Message("system", "Answer in JSON."), Message("user", "What is 1 + 1?"))
@@ -53,11 +52,6 @@ def call_adapter(
         # litellm also requests the capabilities of a model of Ollama.
         assert len(server.received) == 1 or "ollama" in model, "an adapter never retries a request"
         return completion, server.received[0]
-
-
-async def valid_reply(received: ReceivedRequest) -> Reply:
-    """Answer a request in its own format."""
-    return servers.plain(received)
 
 
 def check(

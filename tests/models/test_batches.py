@@ -14,7 +14,7 @@ from numbench.models.base import BatchRequest
 from numbench.models.batch_client import BatchService
 from numbench.models.failures import ProviderError
 from numbench.records import Completion
-from tests.models.adapter_calls import KEY, check, valid_reply
+from tests.models.adapter_calls import KEY, check
 from tests.models.batch_servers import (
     IDS,
     AnthropicJobs,
@@ -103,10 +103,9 @@ def test_results_belong_to_their_own_requests(case: Any) -> None:
 
 @each_case(__file__, "batch_states")
 def test_the_state_of_a_job(case: Any) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return web.json_response(case["job"])
-
-    status = PROVIDERS[case["provider"]].at(script, lambda service: service.status("batches/0"))
+    status = PROVIDERS[case["provider"]].at(
+        lambda _: web.json_response(case["job"]), lambda service: service.status("batches/0")
+    )
     assert (status.is_finished, status.done) == (case["finished"], case["done"])
     assert status.state == case.get("state", status.state)
     assert (status.error and status.error.kind) == case.get("kind")
@@ -151,7 +150,7 @@ def test_a_job_has_the_bodies_of_single_requests(provider: Provider, api: Api, n
 
     assert run_at(script, submit, *provider.model, api) == name
     assert first[0].headers[provider.key_header.lower()].removeprefix("Bearer ") == KEY
-    with serve(valid_reply) as server:
+    with serve(servers.plain) as server:
         asyncio.run(send_single_requests(server.url))
         single = [received.body for received in server.received]
     if provider is GEMINI:
@@ -297,16 +296,15 @@ def test_an_error_of_the_provider_is_raised_without_retry_and_without_the_key(
         paths.append(received.path)
         return servers.error(429, f"slow down, {KEY}", headers={"Retry-After": "7"})
 
-    async def unauthorised(received: ReceivedRequest) -> Reply:
-        return servers.error(401, f"bad key {KEY}")
-
-    async def gateway(received: ReceivedRequest) -> Reply:
-        return web.Response(status=502, text="<html>bad gateway</html>", content_type="text/html")
-
     for script, message in (
         (limited, "rate_limit: HTTP 429: slow down, [key]"),
-        (unauthorised, "run: HTTP 401: bad key [key]"),
-        (gateway, "transient: HTTP 502"),
+        (lambda _: servers.error(401, f"bad key {KEY}"), "run: HTTP 401: bad key [key]"),
+        (
+            lambda _: web.Response(
+                status=502, text="<html>bad gateway</html>", content_type="text/html"
+            ),
+            "transient: HTTP 502",
+        ),
         (servers.torn, "transient: "),
         (servers.garbage, "transient: "),
     ):
@@ -342,12 +340,10 @@ def test_replies_that_lack_what_is_asked_for_are_transient_failures(provider: Pr
             return web.json_response(body)
 
         assert provider.error(script, calls(provider)[call]) == f"transient: {message}"
-
-    async def page_of_html(received: ReceivedRequest) -> Reply:
-        return web.Response(text="<html>wait\na moment</html>")
-
     if provider is CLAUDE:
-        error = provider.error(page_of_html, calls(provider)["collect"])
+        error = provider.error(
+            lambda _: web.Response(text="<html>wait\na moment</html>"), calls(provider)["collect"]
+        )
         assert error == "transient: the server sent no results"
 
 

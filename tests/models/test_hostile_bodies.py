@@ -39,11 +39,9 @@ def answer(model: str, text: str, planted: bytes = b"") -> Completion:
 
 def refusal(model: str, message: object) -> str:
     """Return the message of the failure for an error response."""
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return web.json_response({"error": {"message": message}}, status=500)
-
-    error = call_adapter(script, model)[0].error
+    error = call_adapter(
+        lambda _: web.json_response({"error": {"message": message}}, status=500), model
+    )[0].error
     assert error is not None
     return error.message
 

@@ -24,7 +24,7 @@ from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
-from tests.models.adapter_calls import ANTHROPIC, CHAT, GEMINI, KEY, call_adapter, valid_reply
+from tests.models.adapter_calls import ANTHROPIC, CHAT, GEMINI, KEY, call_adapter
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, serve
 
@@ -42,7 +42,7 @@ async def post(url: str) -> Reply:
 def test_the_proxy_of_the_environment_is_used_with_its_password(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serve(valid_reply) as proxy:
+    with serve(servers.plain) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//user:pa%40ss@"))
         monkeypatch.setenv("no_proxy", "direct.invalid")
         response = asyncio.run(post("http://model.invalid/v1/chat/completions"))
@@ -64,7 +64,7 @@ def test_a_password_in_netrc_does_not_replace_the_key(
     netrc.write_text("default login somebody password secret\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
-    with serve(valid_reply) as server:
+    with serve(servers.plain) as server:
         response = asyncio.run(post(server.url))
         assert response.status == 200
         assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
@@ -80,7 +80,7 @@ def test_a_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(self, executor, function, *arguments)
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", count)
-    with serve(valid_reply) as server:
+    with serve(servers.plain) as server:
         model = open_model(CHAT, None, Server(server.url)).model
 
         async def ask() -> None:
@@ -109,7 +109,7 @@ def test_headers_of_the_user_replace_the_providers_and_the_environments(
             assert (await model.answer(QUESTION, RequestSettings(max_tokens=9))).error is None
             await model.close()
 
-        with serve(valid_reply) as server:
+        with serve(servers.plain) as server:
             asyncio.run(ask(server.url))
             headers = server.received[0].request.headers
             return {name.lower(): headers.getall(name) for name in headers}
@@ -139,7 +139,7 @@ def test_connections_are_kept_alive_by_the_operating_system(
         options.append((is_on, connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
 
     monkeypatch.setattr(http_client, "_keep_alive", recorded)
-    call_adapter(valid_reply)
+    call_adapter(servers.plain)
     assert options == [(1, 60)]
 
 

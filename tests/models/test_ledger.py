@@ -71,10 +71,7 @@ def ends_with(ending: str, **more: Any) -> Callable[[ReceivedRequest], Awaitable
 
 
 def fails_with(status: int, **more: Any) -> Callable[[ReceivedRequest], Awaitable[Reply]]:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(status, "oh no", **more)
-
-    return script
+    return lambda _: servers.error(status, "oh no", **more)
 
 
 def breaks_off(error: dict[str, Any] | None, after: int) -> Any:

@@ -17,7 +17,7 @@ from tests.models.adapter_calls import KEY, MESSAGES, call_adapter, check
 from tests.models.adapter_calls import LITELLM as CHAT
 from tests.support import servers
 from tests.support.case_tables import each_case
-from tests.support.servers import ReceivedRequest, Reply
+from tests.support.servers import Reply
 
 OLLAMA = "litellm/ollama_chat/x"
 CLAUDE = "litellm/anthropic/claude-x"
@@ -42,12 +42,8 @@ def test_only_counts_that_a_server_reports_are_known(
     monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return reply_with(case["model"], case["counts"])
-
     thought = THOUGHT if case["model"] == CLAUDE else None
-    completion, _ = call_adapter(script, case["model"])
+    completion, _ = call_adapter(lambda _: reply_with(case["model"], case["counts"]), case["model"])
     check(completion, {"text": "4", "usage": case["usage"], "reasoning_text": thought})
 
 
@@ -59,16 +55,12 @@ def test_counts_are_read_in_the_form_of_each_provider(case: Any) -> None:
 
 
 def test_failures_have_their_kind() -> None:
-    async def limited(received: ReceivedRequest) -> Reply:
-        return servers.error(429, "slow", headers={"Retry-After": "3"})
-
-    async def unauthorised(received: ReceivedRequest) -> Reply:
-        return servers.error(401, f"bad key {KEY}")
-
-    completion, received = call_adapter(limited, CHAT, "low")
+    completion, received = call_adapter(
+        lambda _: servers.error(429, "slow", headers={"Retry-After": "3"}), CHAT, "low"
+    )
     check(completion, {"kind": "rate_limit", "retry_after": 3.0})
     assert received.body["reasoning_effort"] == "low"
-    check(call_adapter(unauthorised, CHAT)[0], {"kind": "run"})
+    check(call_adapter(lambda _: servers.error(401, f"bad key {KEY}"), CHAT)[0], {"kind": "run"})
 
 
 @pytest.mark.parametrize(
@@ -77,10 +69,10 @@ def test_failures_have_their_kind() -> None:
 )
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return web.json_response({"error": error}, status=status)
-
-    assert call_adapter(script, CHAT)[0].error is not None
+    assert (
+        call_adapter(lambda _: web.json_response({"error": error}, status=status), CHAT)[0].error
+        is not None
+    )
 
 
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:

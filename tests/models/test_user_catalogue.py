@@ -16,7 +16,8 @@ from numbench.runner.estimates import published_tokens
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite
-from tests.models.adapter_calls import MESSAGES, valid_reply
+from tests.models.adapter_calls import MESSAGES
+from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.servers import serve
 
@@ -108,7 +109,7 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
         await opened.model.close()
         return completion
 
-    with serve(valid_reply) as server:
+    with serve(servers.plain) as server:
         write(PROVIDER.replace("URL", server.url))
         for name, level in (("acme/new", "high"), ("acme/old-1", None)):
             assert asyncio.run(ask(name, level)).text == '{"answer": 1}'

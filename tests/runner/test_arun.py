@@ -40,16 +40,16 @@ def spec_of(dataset: Path, out: Path, url: str | None, **changes: Any) -> RunSpe
 def test_a_run_within_an_event_loop_stores_resumes_and_fails(
     dataset: Path, tmp_path: Path, call: Call
 ) -> None:
-    async def refuse(received: ReceivedRequest) -> Reply:
-        return servers.error(401, "no such key")
-
     with serve(good) as server:
         spec = spec_of(dataset, tmp_path / "run", server.url)
         first = asyncio.run(call(replace(spec, limit=2)))
         second = asyncio.run(call(spec))
         assert len(server.received) == 10
     assert (first.answered, second.answered, second.skipped) == (4, 6, 4)
-    with serve(refuse) as server, pytest.raises(NumbenchError, match="no such key"):
+    with (
+        serve(lambda _: servers.error(401, "no such key")) as server,
+        pytest.raises(NumbenchError, match="no such key"),
+    ):
         asyncio.run(call(spec_of(dataset, tmp_path / "refused", server.url)))
 
 

@@ -195,10 +195,6 @@ async def compressed(received: ReceivedRequest) -> Reply:
     )
 
 
-async def plainly(received: ReceivedRequest) -> Reply:
-    return servers.plain(received)
-
-
 HUGE = "9" * 5_000_000
 
 
@@ -224,7 +220,7 @@ def test_an_unusual_response_is_one_answer_and_missing_usage_is_unknown(
 @EVERY
 def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> None:
     dataset = small_dataset(tmp_path / "data", 10)
-    with serve(plainly) as other:
+    with serve(servers.plain) as other:
 
         async def script(received: ReceivedRequest) -> Reply:
             return web.Response(status=307, headers={"Location": other.url + received.path})
@@ -253,7 +249,7 @@ def test_a_server_that_rejects_every_item_ends_the_run(tmp_path: Path) -> None:
 
 def test_an_unreachable_server_ends_the_run_with_one_line(tmp_path: Path) -> None:
     dataset = small_dataset(tmp_path / "data", 20)
-    with serve(plainly) as gone:
+    with serve(servers.plain) as gone:
         go(gone, dataset, tmp_path / "run", limit=1)
     with pytest.raises(NumbenchError, match="10 items in a row failed") as caught:
         go(gone, dataset, tmp_path / "run")
@@ -264,7 +260,7 @@ def test_an_unreachable_server_ends_the_run_with_one_line(tmp_path: Path) -> Non
     lost = [response for response in responses if response.error]
     assert 10 <= len(lost) < 10 + 16
     assert {(r.error.kind, r.attempts) for r in lost if r.error} == {("transient", 6)}
-    with serve(plainly) as back:
+    with serve(servers.plain) as back:
         # A server's address is one of the settings that no later call may change.
         recorded = tmp_path / "run" / "run.json"
         recorded.write_text(recorded.read_text().replace(gone.url, back.url))

@@ -255,10 +255,7 @@ def test_answers_that_are_cut_off_count_as_truncated(tmp_path: Path) -> None:
 
 
 def test_samples_of_an_item_count_with_their_share(tmp_path: Path) -> None:
-    async def unsure(received: ReceivedRequest) -> Reply:
-        return reply(received, 1e9 if received.number % 2 else 1e-9)
-
-    with serve(unsure) as server:
+    with serve(lambda received: reply(received, 1e9 if received.number % 2 else 1e-9)) as server:
         report = measure(
             server, tmp_path / "run", tasks=("copy",), samples=2, temperature=1.0, max_items=6
         )

@@ -168,10 +168,10 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
 
 
 def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(429, headers={"Retry-After": "600"})
-
     interrupt = Moment(lambda now: now.retries > 0, lambda: signal.raise_signal(signal.SIGTERM))
-    with serve(script) as server, pytest.raises(RunInterrupted):
+    with (
+        serve(lambda _: servers.error(429, headers={"Retry-After": "600"})) as server,
+        pytest.raises(RunInterrupted),
+    ):
         go(server, dataset, tmp_path / "run", concurrency=1, on_progress=interrupt)
     assert read_run(tmp_path / "run").responses == {}

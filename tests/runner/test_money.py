@@ -272,10 +272,7 @@ def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
     def fail(report: object) -> None:
         raise error
 
-    async def either(received: ReceivedRequest) -> Reply:
-        return servers.plain(received)
-
-    with serve(either) as server:
+    with serve(servers.plain) as server:
         members = suite(server, dataset, tmp_path / "out", ["openai/a", "gemini/b", "openai/c"])
         reports = run_suite(members, policy=QUICK, on_done=fail, on_failed=fail)
     assert [report.answered for report in reports] == [10, 10, 10]

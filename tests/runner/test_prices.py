@@ -23,7 +23,6 @@ from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.clock import set_date
 from tests.support.runs import run_with, set_prices, small_dataset
-from tests.support.servers import ReceivedRequest, Reply
 
 PRICE = Price(route="openai/some", input=2.0, output=8.0, date="2025")
 USAGE = Usage(input=100, generated=50)
@@ -235,12 +234,11 @@ def test_a_price_ends_on_its_last_day(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_price_found_after_the_run_counts_in_reports_and_is_marked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async def answer(received: ReceivedRequest) -> Reply:
-        return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
-
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     data, out = small_dataset(tmp_path / "data", 4), tmp_path / "run"
-    with servers.serve(answer) as server:
+    with servers.serve(
+        lambda _: servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+    ) as server:
         run_with(model="openai/some", base_url=server.url, dataset=data, out=out)
     assert nb.load_scores([out])["cost"].isna().all()
     stored = (out / "responses.jsonl").read_bytes()

@@ -101,9 +101,9 @@ def test_a_wrong_model_or_url_is_named_with_what_to_try(
 def test_a_rejected_key_of_another_server_names_the_option_for_it(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(401, "no key")
-
     message = "401: no key; .*the key for http://127.0.0.1:.* by --api-key-env VARIABLE"
-    with serve(script) as server, pytest.raises(NumbenchError, match=message):
+    with (
+        serve(lambda _: servers.error(401, "no key")) as server,
+        pytest.raises(NumbenchError, match=message),
+    ):
         go(server, dataset, tmp_path / "run")

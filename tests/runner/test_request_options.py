@@ -17,14 +17,6 @@ from tests.support.servers import ReceivedRequest, Reply, serve
 SECRET = "planted-header-0123456789"
 
 
-async def any_format(received: ReceivedRequest) -> Reply:
-    if "contents" in received.body:
-        return servers.gemini()
-    if received.path.endswith("/messages"):
-        return servers.anthropic()
-    return servers.responses() if "input" in received.body else await good(received)
-
-
 @each_row(__file__, "parameters")
 def test_parameters_are_nested_json(texts: list[str], params: dict[str, Any] | None) -> None:
     if params is None:
@@ -39,7 +31,7 @@ def test_parameters_are_merged_into_the_body(
     dataset: Path, tmp_path: Path, model: str, api: str, params: dict[str, Any], sent: Any
 ) -> None:
     out = tmp_path / "run"
-    with serve(any_format) as server:
+    with serve(servers.plain) as server:
         go(server, dataset, out, model=model, api=api, params=params)
         bodies = [each.body for each in server.received]
         with pytest.raises(BadInput, match=r"settings\.params"):
@@ -85,7 +77,7 @@ def test_headers_are_sent_and_their_values_are_nowhere(
     async def echo(received: ReceivedRequest) -> Reply:
         if received.number == 0 and "minimum" in received.prompt:
             return servers.error(400, f"content_filter {SECRET}")
-        return await any_format(received)
+        return servers.plain(received)
 
     out = tmp_path / "run"
     with serve(echo) as server:
@@ -117,7 +109,7 @@ def test_a_parameter_named_like_a_secret_is_in_no_file(dataset: Path, tmp_path: 
     async def echo(received: ReceivedRequest) -> Reply:
         if received.number == 0:
             return servers.error(400, f"content_filter {SECRET}")
-        return await any_format(received)
+        return servers.plain(received)
 
     out, params = tmp_path / "run", {"search": {"api_key": SECRET}}
     with serve(echo) as server:

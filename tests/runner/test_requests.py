@@ -25,7 +25,7 @@ from numbench.tasks.items import content_hash, split_of
 from tests.runner.batch_provider import Provider
 from tests.support import servers
 from tests.support.runs import MODEL, go, good, questions, run_with
-from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.servers import serve
 
 SEED = 7
 SAMPLED: dict[str, Any] = {"samples": 3, "temperature": 0.7, "seed": SEED}
@@ -149,11 +149,7 @@ def test_examples_precede_every_question(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat()
-
-    with serve(script) as server:
+    with serve(lambda _: servers.chat()) as server:
         go(server, dataset, None, few_shot=2, tasks=["minmax"])
         report = go(server, dataset, None, few_shot=2)
         assert report.path == Path("results/openai-some_default_small_2-shot")

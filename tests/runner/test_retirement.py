@@ -21,7 +21,7 @@ from tests.support.case_tables import each_row
 from tests.support.clock import set_date
 from tests.support.command_line import CommandLine
 from tests.support.runs import small_dataset
-from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.servers import serve
 
 CATALOGUE = """
 [[provider]]
@@ -83,11 +83,7 @@ def test_a_rerouted_model_is_named_and_priced_as_the_one_that_answers(
 ) -> None:
     set_date(monkeypatch, day)
     numbench = CommandLine(folder, None)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat(usage=USAGE, model=served)
-
-    with serve(script) as server:
+    with serve(lambda _: servers.chat(usage=USAGE, model=served)) as server:
         Path("numbench-catalogue.toml").write_text(CATALOGUE.replace("URL", server.url))
         options = ("--out", "run", "--max-tokens", "1000", "--max-cost", "1", "--no-stream")
         planned = " ".join(numbench(*RUN, *options, "--dry-run").split())
@@ -123,12 +119,8 @@ def test_a_run_that_is_rerouted_on_the_way_says_so(
 ) -> None:
     set_date(monkeypatch, "2026-11-30")
     names = iter(["old", "old", "new", "new", "new"])
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.chat(usage=USAGE, model=next(names))
-
     options: dict[str, Any] = {"dataset": "data", "tasks": ("addition",), "stream": False}
-    with serve(script) as server:
+    with serve(lambda _: servers.chat(usage=USAGE, model=next(names))) as server:
         Path("numbench-catalogue.toml").write_text(CATALOGUE.replace("URL", server.url))
         report = nb.run("acme/old", **options, out="run", concurrency=1)
     assert report.warnings[1].startswith("asked for acme/old, but 3 of 5 answers name another")
@@ -167,10 +159,7 @@ def test_another_server_has_no_date_of_retirement(monkeypatch: pytest.MonkeyPatc
 def test_a_rejected_parameter_ends_the_run_with_a_way_out(
     folder: Path, message: str, way_out: str | None
 ) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(400, message)
-
-    with serve(script) as server:
+    with serve(lambda _: servers.error(400, message)) as server:
         Path("numbench-catalogue.toml").write_text(CATALOGUE.replace("URL", server.url))
         shown = CommandLine(folder, None)(*RUN, "--allow-retired", "--out", "run", code=1)
     assert message in shown

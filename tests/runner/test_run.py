@@ -53,12 +53,12 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
     dataset: Path, tmp_path: Path
 ) -> None:
     broken = True
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(500) if broken and "minimum" in received.prompt else servers.chat()
-
     # One at a time: several that fail with no answer in between would be an outage.
-    with serve(script) as server:
+    with serve(
+        lambda received: (
+            servers.error(500) if broken and "minimum" in received.prompt else servers.chat()
+        )
+    ) as server:
         report = go(server, dataset, tmp_path / "run", policy={"max_attempts": 3}, concurrency=1)
         assert (report.answered, report.errors, report.retries) == (5, 5, 10)
         errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
@@ -72,11 +72,7 @@ def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
 def test_a_bad_key_ends_the_run_before_other_requests_are_sent(tmp_path: Path, model: str) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(401, f"Incorrect API key provided: {KEY}")
-
-    with serve(script) as server:
+    with serve(lambda _: servers.error(401, f"Incorrect API key provided: {KEY}")) as server:
         with pytest.raises(NumbenchError, match="HTTP 401: Incorrect") as caught:
             go(server, dataset, tmp_path / "run", model=model, concurrency=8)
         assert sum(server.counts[prompt] for prompt in server.counts if prompt) <= 8
@@ -87,12 +83,11 @@ def test_a_bad_key_ends_the_run_before_other_requests_are_sent(tmp_path: Path, m
 
 def test_a_setting_that_a_server_refuses_is_sent_once(tmp_path: Path) -> None:
     """Those that follow wait for the result of the first request, for a second at most."""
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(400, "max_tokens is too large: 9999")
-
     dataset = small_dataset(tmp_path / "data", 20)
-    with serve(script) as server, pytest.raises(NumbenchError, match="too large"):
+    with (
+        serve(lambda _: servers.error(400, "max_tokens is too large: 9999")) as server,
+        pytest.raises(NumbenchError, match="too large"),
+    ):
         go(server, dataset, tmp_path / "run", concurrency=16, max_tokens=9999)
     assert len(server.received) == 1
 

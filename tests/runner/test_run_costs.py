@@ -192,10 +192,7 @@ def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path
 def test_a_run_that_loses_every_answer_stops_before_any_cost_is_known(
     dataset: Path, tmp_path: Path
 ) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.error(502)
-
-    with serve(script) as server:
+    with serve(lambda _: servers.error(502)) as server:
         stopped = _limited(server, dataset, tmp_path / "run", max_cost=4)
         assert len(server.received) == stopped.report.possibly_billed <= 6
     assert "lost answers may have been billed, and no cost is known" in str(stopped)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
 from rich.console import Console
 
 from numbench.dataset.store import open_dataset, write_dataset
@@ -26,10 +25,10 @@ from numbench.runner.suite import expand, plan_suite, run_suite, suite_file
 from numbench.scoring import is_correct, score_run
 from numbench.tasks.prompts import load_prompt_set
 from numbench.transforms import open_variant
-from tests.models.adapter_calls import valid_reply
+from tests.support import servers
 from tests.support.command_line import CommandLine
 from tests.support.runs import QUICK
-from tests.support.servers import ReceivedRequest, Server, serve
+from tests.support.servers import Server, serve
 
 pytestmark = pytest.mark.slow
 
@@ -61,10 +60,6 @@ def spec(server: Server, dataset: Path, **fields: object) -> RunSpec:
     return RunSpec("openai/x", dataset=dataset, base_url=server.url, **fields)  # type: ignore[arg-type]
 
 
-async def reply(received: ReceivedRequest) -> web.StreamResponse:
-    return await valid_reply(received)
-
-
 def messages(server: Server) -> list[list[tuple[str, str]]]:
     bodies = [received.body["messages"] for received in server.received]
     return [[(m["role"], m["content"]) for m in body] for body in bodies]
@@ -73,7 +68,7 @@ def messages(server: Server) -> list[list[tuple[str, str]]]:
 @pytest.mark.parametrize("prompts", ["paper", "steps", "minimal", "german", "chinese"])
 def test_the_prompts_of_the_set_are_sent(dataset: Path, prompts: str) -> None:
     tasks = ("addition", "mean")
-    with serve(reply) as server:
+    with serve(servers.plain) as server:
         report = run(spec(server, dataset, prompts=prompts, tasks=tasks, few_shot=1))
     loaded, variant = load_prompt_set(prompts), open_variant(prompts, None)
     asked = [variant.ask(i) for task in tasks for i in open_dataset(dataset).by_task[task]]
@@ -102,17 +97,8 @@ def test_transformed_items_are_asked_and_scored_with_their_own_answers(
     variant = open_variant("paper", transform)
     items = [variant.ask(item) for item in open_dataset(dataset).by_task["addition"]]
     answers = answers_of(items)
-
-    async def right(received: ReceivedRequest) -> web.StreamResponse:
-        content = answers[received.prompt]
-        return web.json_response(
-            {
-                "choices": [{"message": {"content": content}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 5, "completion_tokens": 5},
-            }
-        )
-
-    with serve(right) as server:
+    usage = {"prompt_tokens": 5, "completion_tokens": 5}
+    with serve(lambda received: servers.chat(answers[received.prompt], usage=usage)) as server:
         asked = spec(server, dataset, transform=transform, tasks=("addition",), stream=False)
         report = run(asked, is_correct)
         again = run(asked, is_correct)
@@ -126,7 +112,7 @@ def test_transformed_items_are_asked_and_scored_with_their_own_answers(
 
 def test_a_run_is_not_resumed_with_other_prompts_or_another_transformation(dataset: Path) -> None:
     out = Path("out")
-    with serve(reply) as server:
+    with serve(servers.plain) as server:
         run(spec(server, dataset, out=out, prompts="german", tasks=("addition",)))
         with pytest.raises(BadInput, match="with prompts 'german@"):
             run(spec(server, dataset, out=out, prompts="steps", tasks=("mean",)))
@@ -135,7 +121,7 @@ def test_a_run_is_not_resumed_with_other_prompts_or_another_transformation(datas
 
 
 def test_a_folder_is_copied_so_that_the_run_can_be_scored_without_it(dataset: Path) -> None:
-    with serve(reply) as server:
+    with serve(servers.plain) as server:
         folder = mine(Path("sets/mine"))
         report = run(spec(server, dataset, prompts="./sets/mine", tasks=("addition",)))
         assert {text for m in messages(server) for _, text in m} == {
@@ -160,7 +146,7 @@ def test_a_folder_is_copied_so_that_the_run_can_be_scored_without_it(dataset: Pa
 def test_shards_with_own_prompts_are_merged_with_them(dataset: Path) -> None:
     folder = mine(Path("sets/mine"))
     paths = []
-    with serve(reply) as server:
+    with serve(servers.plain) as server:
         for shard in ("1/2", "2/2"):
             options = {"prompts": folder, "shard": shard, "tasks": ("addition",)}
             paths.append(run(spec(server, dataset, transform="plus", **options)).path)
@@ -174,7 +160,7 @@ def test_shards_with_own_prompts_are_merged_with_them(dataset: Path) -> None:
 
 
 def test_lists_make_one_run_per_combination(dataset: Path) -> None:
-    with serve(reply) as server:
+    with serve(servers.plain) as server:
         common = spec(server, dataset, tasks=("addition", "division"), out=Path("all"))
         options: dict[str, Any] = {"model": "openai/x", "dataset": dataset, "out": Path("all")}
         options |= {"base_url": server.url, "tasks": ("addition",)}

@@ -93,12 +93,9 @@ def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
         used.append(self)
         count(self, now)
 
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.plain(received)
-
     monkeypatch.setattr(RequestPacer, "count", record)
     common = {"dataset": dataset, "limit": 1, "out": tmp_path, "rpm": 1_000_000}
-    with serve(script) as server:
+    with serve(servers.plain) as server:
         members = plan_suite(list(paper_suite({}, common | {"base_url": server.url})))
         run_suite(members, policy=QUICK)
     providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
@@ -129,11 +126,11 @@ def test_outages_and_rate_limits_are_waited_out_without_failed_items(
 ) -> None:
     policy = {"max_backoff": 0.02, "outage_timeout": 60.0}
     states: list[RunProgress] = []
-
-    async def script(received: ReceivedRequest) -> Reply:
-        return fault() if first < len(server.received) <= last else servers.plain(received)
-
-    with serve(script) as server:
+    with serve(
+        lambda received: (
+            fault() if first < len(server.received) <= last else servers.plain(received)
+        )
+    ) as server:
         out = tmp_path / "run"
         changes = {"concurrency": 4, "model": model, "on_progress": states.append}
         report = go(server, dataset, out, policy=policy, **changes)
@@ -193,10 +190,10 @@ def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stor
 
 
 def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
-    async def busy(received: ReceivedRequest) -> Reply:
-        return servers.error(429, headers={"Retry-After": "3600"})
-
-    with serve(busy) as server, pytest.raises(TimeLimitReached, match="10 still open"):
+    with (
+        serve(lambda _: servers.error(429, headers={"Retry-After": "3600"})) as server,
+        pytest.raises(TimeLimitReached, match="10 still open"),
+    ):
         go(server, dataset, tmp_path / "run", time_limit=0.2)
     assert read_run(tmp_path / "run").responses == {}
 

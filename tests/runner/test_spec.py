@@ -25,7 +25,7 @@ from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.extended_spec import ExtendedSpec
 from tests.support.runs import QUICK
-from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.servers import serve
 
 SECRET = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
@@ -70,10 +70,7 @@ def test_one_field_adds_an_option_to_the_command_line_and_to_python() -> None:
 def test_one_field_sends_an_option_with_every_request_and_records_it(
     dataset: Path, tmp_path: Path, model: str, api: Any
 ) -> None:
-    async def script(received: ReceivedRequest) -> Reply:
-        return servers.plain(received)
-
-    with serve(script) as server:
+    with serve(servers.plain) as server:
         common: dict[str, Any] = {"dataset": dataset, "base_url": server.url, "stream": False}
         spec = ExtendedSpec(model, out=tmp_path / "run", api=api, top_p=0.5, **common)
         execute(spec, policy=QUICK)

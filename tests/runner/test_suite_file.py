@@ -8,7 +8,7 @@ import pytest
 from numbench.errors import BadInput
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite, suite_file
-from tests.models.adapter_calls import valid_reply
+from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.runs import QUICK, small_dataset
 from tests.support.servers import serve
@@ -89,7 +89,7 @@ def test_a_suite_of_a_file_runs_and_resumes(dataset: Path, tmp_path: Path) -> No
         '[[matrix]]\nmodel = "gpt-6-luna"\nreasoning = ["low", "max"]\n'
         '[[matrix]]\nmodel = "gemini-2.5-pro"\nreasoning = "512-tokens"\n'
     )
-    with serve(valid_reply) as server:
+    with serve(servers.plain) as server:
         options = {"limit": 1, "out": tmp_path / "r", "base_url": server.url}
         reports = run_suite(plan_suite(specs(text, dataset, **options)), policy=QUICK)
         assert [report.answered for report in reports] == [2, 2, 2]

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from typing import Any, Literal
 
 from aiohttp import web
 
 Reply = web.StreamResponse
-Script = Callable[["ReceivedRequest"], Awaitable[Reply]]
+Script = Callable[["ReceivedRequest"], Awaitable[Reply] | Reply]
 
 FOR_EVER = 3600.0
 """Seconds that a server sleeps where nobody is to wait for it; a test that does is ended."""
@@ -65,7 +66,8 @@ def serve(script: Script) -> Iterator[Server]:
         server.in_flight += 1
         server.most_in_flight = max(server.most_in_flight, server.in_flight)
         try:
-            return await script(received)
+            reply = script(received)
+            return await reply if isawaitable(reply) else reply
         finally:
             server.in_flight -= 1
 
