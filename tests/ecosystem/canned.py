@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from numbench.dataset.store import Dataset
 from numbench.journal.run_folder import write_run
-from numbench.records import Item, Response, RunInfo, Usage
+from numbench.records import Item, Response, Usage
 from numbench.runner.few_shot import example_messages
 from numbench.scoring import ScoredRun, score_run
 from numbench.tasks.prompts import load_prompt_set
+from tests.support.runs import INFO
 
 LIMIT = 6
 """Items per task, one for each kind of response."""
@@ -55,18 +58,9 @@ def write_canned_run(folder: Path, dataset: Dataset) -> Path:
     """Write a numbench run with the same responses."""
     responses_by_prompt = texts(dataset)
     folder.mkdir(parents=True)
-    info = RunInfo(
-        model="mockllm/model",
-        display="Mock",
-        reasoning="none",
-        dataset=dataset.ref(folder),
-        prompt=load_prompt_set().ref(dataset.tasks),
-        tasks=dataset.tasks,
-        limit=LIMIT,
-        settings={"temperature": 0.0},
-        versions={"numbench": "0"},
-        created="2026-01-31T12:00:00Z",
-    )
+    prompt = load_prompt_set().ref(dataset.tasks)
+    info = replace(INFO, model="mockllm/model", dataset=dataset.ref(folder), prompt=prompt,
+                   tasks=dataset.tasks, limit=LIMIT, settings={"temperature": 0.0})  # fmt: skip
     items = [item for group in dataset.by_task.values() for item in group[:LIMIT]]
     responses = [
         Response(

@@ -3,18 +3,20 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from numbench.dataset.store import open_dataset
 from numbench.ecosystem.exported_items import METRIC_NAMES
 from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
 from numbench.journal.run_folder import write_run
-from numbench.records import Response, RunInfo, Usage
+from numbench.records import Response, Usage
 from numbench.runner.few_shot import example_messages, examples, examples_sha256
 from numbench.scoring import score_run, summarize
 from numbench.tasks.prompts import load_prompt_set
 from tests.ecosystem import canned
 from tests.report import runs
+from tests.support.runs import INFO
 
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
@@ -35,19 +37,9 @@ def addition_run(folder: Path, *responses: Response, **changes: object) -> Path:
     """Write a run of the first item of v1."""
     folder.mkdir()
     data = open_dataset("v1")
-    fields: dict = {
-        "model": "gpt-5",
-        "display": "GPT 5",
-        "reasoning": "minimal",
-        "dataset": data.ref(folder),
-        "prompt": load_prompt_set().ref(("addition",)),
-        "tasks": ("addition",),
-        "limit": 1,
-        "settings": {},
-        "versions": {},
-        "created": "2026-01-31T12:00:00Z",
-    }
-    write_run(folder, RunInfo(**fields | changes), responses)
+    fields: dict = {"model": "gpt-5", "reasoning": "minimal", "tasks": ("addition",), "limit": 1}
+    fields |= {"dataset": data.ref(folder), "prompt": load_prompt_set().ref(("addition",))}
+    write_run(folder, replace(INFO, **fields | {"settings": {}} | changes), responses)
     return folder
 
 

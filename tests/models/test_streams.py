@@ -140,11 +140,11 @@ def test_a_server_that_refuses_to_stream_ends_the_run_with_advice(model: str, st
 def test_other_servers_stream_only_on_request(
     model: str, stream: bool | None, expected: bool
 ) -> None:
-    completion, received = call_adapter(model, stream=stream)
+    completion, received = call_adapter(servers.plain, model, stream=stream)
     assert completion.error is None
     assert servers.is_streamed(received) is expected
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
 def test_the_base_url_of_claude_may_end_in_v1(suffix: str) -> None:
-    assert call_adapter(ANTHROPIC, path=suffix)[1].path == "/v1/messages"
+    assert call_adapter(servers.plain, ANTHROPIC, path=suffix)[1].path == "/v1/messages"

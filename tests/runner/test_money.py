@@ -195,7 +195,8 @@ def test_a_queue_that_stays_full_is_waited_for_ever_longer_and_then_given_up(
     provider.finish = finish  # type: ignore[method-assign]
     with serve(provider) as server:
         with pytest.raises(NumbenchError, match=r"stays full: enqueued token limit .*again later"):
-            go(server, dataset, tmp_path / "run", batch=True, on_progress=watch)
+            policy = {"poll_interval": 0.001, "max_poll_interval": 0.002}
+            go(server, dataset, tmp_path / "run", batch=True, on_progress=watch, policy=policy)
         assert len(provider.jobs) == 21
         assert any("the provider's queue is full: next batch job in" in note for note in notes)
         provider.finish = Provider.finish.__get__(provider)  # type: ignore[method-assign]

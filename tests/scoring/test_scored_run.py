@@ -3,15 +3,17 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
 from numbench.errors import BadInput
 from numbench.journal.run_folder import write_run
-from numbench.records import DatasetRef, Failure, PromptRef, Response, RunInfo, Usage
+from numbench.records import DatasetRef, Failure, Response, Usage
 from numbench.scoring import TaskSummary, score_run, signature, summarize
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks.items import make_item
+from tests.support.runs import INFO
 
 SUMS = [make_item("addition", "+", (str(n), "0.5"), {}) for n in range(6)]
 LETTERS = [make_item("interval", "interval", (str(n), "1", "3"), {}) for n in range(3)]
@@ -34,19 +36,10 @@ def _run(
     imported: bool = True,
 ) -> Path:
     dataset = _dataset(folder / "dataset")
-    info = RunInfo(
-        model=model,
-        display="GPT 5",
-        reasoning=reasoning,
-        dataset=DatasetRef(name="tiny", path="../dataset", sha256=dataset.manifest.sha256),
-        prompt=PromptRef(name="paper", sha256="0"),
-        tasks=tasks,
-        limit=limit,
-        settings={},
-        versions={},
-        created="",
-        source="imported" if imported else "measured",
-    )
+    ref = DatasetRef(name="tiny", path="../dataset", sha256=dataset.manifest.sha256)
+    source = "imported" if imported else "measured"
+    info = replace(INFO, model=model, reasoning=reasoning, dataset=ref, tasks=tasks, limit=limit,
+                   settings={}, source=source)  # fmt: skip
     write_run(folder / "run", info, responses)
     return folder / "run"
 

@@ -217,8 +217,12 @@ def events(reply: Reply, cuts: Callable[[str], list[str]] = list) -> list[bytes]
     if "stop_reason" in body:
         return [named_event(each) for each in _message_events(body, cuts)]
     if "output" in body:
-        text = body["output"][-1]["content"][0]["text"]
-        deltas = [{"type": "response.output_text.delta", "delta": piece} for piece in cuts(text)]
+        last = body["output"][-1]
+        if last["type"] == "message":
+            pieces = cuts(last["content"][0]["text"])
+            deltas = [{"type": "response.output_text.delta", "delta": piece} for piece in pieces]
+        else:
+            deltas = [{"type": "response.output_item.done", "item": i} for i in body["output"]]
         end = {"type": f"response.{body.get('status', 'completed')}", "response": body}
         return [event(each) for each in (*deltas, end)]
     return [*(event(chunk) for chunk in _chat_chunks(body, cuts)), b"data: [DONE]\n\n"]
@@ -251,11 +255,13 @@ def _message_events(
     yield {"type": "message_start", "message": body | unknown | first}
     yield {"type": "ping"}
     for index, block in enumerate(body["content"]):
-        key = {"text": "text", "thinking": "thinking"}.get(block["type"])
-        empty = block | ({key: ""} if key else {})
+        key = {"text": "text", "thinking": "thinking", "tool_use": "input"}[block["type"]]
+        empty = block | {key: {} if key == "input" else ""}
         yield {"type": "content_block_start", "index": index, "content_block": empty}
-        for piece in cuts(block[key]) if key else []:
+        for piece in cuts(json.dumps(block[key]) if key == "input" else block[key]):
             delta = {"type": f"{key}_delta", key: piece}
+            if key == "input":
+                delta = {"type": "input_json_delta", "partial_json": piece}
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         if "signature" in block:
             delta = {"type": "signature_delta", "signature": block["signature"]}
@@ -274,6 +280,11 @@ def _chat_chunks(
     head = {key: value for key, value in body.items() if key != "choices"}
     message = dict(choice["message"])
     deltas = [{"role": message.pop("role", "assistant")}]
+    for index, call in enumerate(message.pop("tool_calls", ())):
+        function = call["function"] | {"arguments": ""}
+        deltas += [{"tool_calls": [call | {"index": index, "function": function}]}]
+        for piece in cuts(call["function"]["arguments"]):
+            deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]}]
     for key, value in message.items():
         pieces = cuts(value) if isinstance(value, str) else [value]
         deltas += [{key: piece} for piece in pieces]
@@ -290,8 +301,9 @@ def _gemini_chunks(
 ) -> Iterator[dict[str, Any]]:
     candidate, usage = body["candidates"][0], body.get("usageMetadata")
     for part in candidate["content"].get("parts", []):
-        for piece in cuts(part["text"]):
-            content = {"role": "model", "parts": [part | {"text": piece}]}
+        pieces = [{"text": piece} for piece in cuts(part["text"])] if "text" in part else [{}]
+        for piece in pieces:
+            content = {"role": "model", "parts": [part | piece]}
             chunk = {"candidates": [{"content": content, "index": 0}]}
             yield chunk | ({"usageMetadata": {"promptTokenCount": 1}} if usage else {})
     yield body | {"candidates": [{"content": {}, "finishReason": candidate["finishReason"]}]}

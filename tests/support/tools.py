@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.support import servers
-from tests.support.servers import ReceivedRequest, Reply, api_of, is_streamed, named_event
+from tests.support.servers import ReceivedRequest, Reply, api_of, is_streamed
 
 USAGE: dict[str, dict[str, Any]] = {
     "chat": {"prompt_tokens": 10, "completion_tokens": 4, "cost": 0.5},
@@ -53,10 +53,7 @@ async def answering(received: ReceivedRequest, text: str = '{"answer": 1}') -> R
     """Answer in the API of the request, with usage."""
     api = api_of(received)
     make = {"chat": servers.chat, "responses": servers.responses, "gemini": servers.gemini}
-    reply = make.get(api, servers.anthropic)(text, usage=USAGE[api])
-    if not is_streamed(received):
-        return reply
-    return await servers.send_events(received, servers.events(reply))
+    return await _sent(received, make.get(api, servers.anthropic)(text, usage=USAGE[api]))
 
 
 async def calling(
@@ -65,29 +62,15 @@ async def calling(
     """Call the calculator once for each of the arguments."""
     api, usage = api_of(received), USAGE[api_of(received)]
     calls = [(f"id-{number}", each) for number, each in enumerate(arguments)]
-    body: dict[str, Any]
-    events: list[dict[str, Any]]
+    body: dict[str, Any] = {"id": "1", "model": "served"}
     if api == "chat":
         tool_calls = [
             {"id": id_, "type": "function", "function": {"name": name, "arguments": each}}
             for id_, each in calls
         ]
         message = {"content": text or None, "tool_calls": tool_calls, "reasoning_content": "hm"}
-        if not is_streamed(received):
-            return servers.chat(finish="tool_calls", usage=usage, message=message)
-        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": text or None}]
-        deltas += [{"reasoning_content": "h"}, {"reasoning_content": "m"}]
-        for index, call in enumerate(tool_calls):
-            function = call["function"] | {"arguments": ""}
-            deltas += [{"tool_calls": [call | {"index": index, "function": function}]}]
-            pieces = [{"arguments": piece} for piece in call["function"]["arguments"]]
-            deltas += [{"tool_calls": [{"index": index, "function": each}]} for each in pieces]
-        head = {"id": "chat-1", "model": "served"}
-        events = [head | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-        events += [head | {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]
-        events += [head | {"choices": [], "usage": usage}]
-        plain = [f"data: {json.dumps(each)}\n\n".encode() for each in events]
-        return await servers.send_events(received, [*plain, b"data: [DONE]\n\n"])
+        reply = servers.chat(finish="tool_calls", usage=usage, message=message)
+        return await _sent(received, reply)
     if api == "responses":
         output: list[dict[str, Any]] = [
             {"type": "reasoning", "id": "rs-1", "summary": [], "encrypted_content": SIGNATURE}
@@ -97,15 +80,8 @@ async def calling(
             | {"arguments": each, "status": "completed"}
             for id_, each in calls
         ]
-        body = {"id": "resp-1", "model": "served", "status": "completed", "output": output}
-        body |= {"usage": usage}
-        if not is_streamed(received):
-            return web.json_response(body)
-        events = [{"type": "response.output_item.done", "item": item} for item in output]
-        events += [{"type": "response.completed", "response": body}]
-        plain = [f"data: {json.dumps(each)}\n\n".encode() for each in events]
-        return await servers.send_events(received, plain)
-    if api == "gemini":
+        body |= {"status": "completed", "output": output, "usage": usage}
+    elif api == "gemini":
         parts = [{"text": text}] if text else []
         parts += [
             {
@@ -116,35 +92,19 @@ async def calling(
         ]
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
         body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served"}
-        if not is_streamed(received):
-            return web.json_response(body)
-        return await servers.send_events(received, [f"data: {json.dumps(body)}\n\n".encode()])
-    blocks: list[dict[str, Any]] = [{"type": "thinking", "thinking": "hm", "signature": SIGNATURE}]
-    blocks += [{"type": "text", "text": text}] if text else []
-    blocks += [
-        {"type": "tool_use", "id": id_, "name": name, "input": json.loads(each)}
-        for id_, each in calls
-    ]
-    body = {"id": "msg-1", "type": "message", "role": "assistant", "model": "served"}
-    body |= {"content": blocks, "stop_reason": "tool_use", "usage": usage}
+    else:
+        blocks = [{"type": "thinking", "thinking": "hm", "signature": SIGNATURE}]
+        blocks += [{"type": "text", "text": text}] if text else []
+        blocks += [
+            {"type": "tool_use", "id": id_, "name": name, "input": json.loads(each)}
+            for id_, each in calls
+        ]
+        body |= {"type": "message", "role": "assistant", "content": blocks}
+        body |= {"stop_reason": "tool_use", "usage": usage}
+    return await _sent(received, web.json_response(body))
+
+
+async def _sent(received: ReceivedRequest, reply: Reply) -> Reply:
     if not is_streamed(received):
-        return web.json_response(body)
-    events = [{"type": "message_start", "message": body | {"content": [], "stop_reason": None}}]
-    for index, block in enumerate(blocks):
-        deltas = [("text", "text_delta", block.get("text", ""))]
-        start = block | {"text": ""}
-        if block["type"] == "thinking":
-            start = block | {"thinking": "", "signature": ""}
-            deltas = [("thinking", "thinking_delta", "hm")]
-            deltas += [("signature", "signature_delta", SIGNATURE)]
-        elif block["type"] == "tool_use":
-            start = block | {"input": {}}
-            deltas = [("partial_json", "input_json_delta", json.dumps(block["input"]))]
-        place = {"index": index}
-        events += [{"type": "content_block_start", "content_block": start} | place]
-        for field, kind, value in deltas:
-            for piece in (value[:3], value[3:]):
-                delta = {"type": kind, field: piece}
-                events += [{"type": "content_block_delta", "delta": delta} | place]
-    events += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": usage}]
-    return await servers.send_events(received, [named_event(each) for each in events])
+        return reply
+    return await servers.send_events(received, servers.events(reply))
