@@ -316,13 +316,10 @@ def test_records_of_a_newer_version_are_refused(tmp_path: Path, name: str) -> No
         read_run(tmp_path)
 
 
-def test_responses_without_a_run_description_are_refused(tmp_path: Path) -> None:
+def test_responses_without_a_run_description_and_files_are_no_run_folder(tmp_path: Path) -> None:
     (tmp_path / "responses.jsonl").write_bytes(jsonl.encode(answer(1)))
     with pytest.raises(BadInput, match=r"without run\.json"):
         Journal(tmp_path, INFO)
-
-
-def test_a_folder_that_is_a_file_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="file"):
         Journal(tmp_path / "file", INFO)

@@ -32,7 +32,7 @@ from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider
-from tests.support.command_line import numbench
+from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go, good, questions, small_dataset
 from tests.support.servers import serve
@@ -239,7 +239,7 @@ def test_runs_that_differ_are_refused(
 
 
 def test_other_wrong_uses_are_refused(
-    dataset: Path, halves: tuple[Path, Path], tmp_path: Path
+    dataset: Path, halves: tuple[Path, Path], tmp_path: Path, call: Call
 ) -> None:
     first, second = halves
     for folders, out, message in (
@@ -255,18 +255,18 @@ def test_other_wrong_uses_are_refused(
     with Journal(second, read_run(second).info), pytest.raises(BadInput, match="another process"):
         merge_runs([first, second], tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    missing = numbench("merge", str(first), str(tmp_path / "none"), "--out", "x")
-    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+    missing = call("merge", str(first), str(tmp_path / "none"), "--out", "x")
+    assert (missing.code, missing.err.count("\n")) == (2, 1)
 
 
 def test_what_is_missing_after_a_merge_is_requested_by_the_command_without_a_shard(
-    dataset: Path, tmp_path: Path
+    dataset: Path, tmp_path: Path, call: Call
 ) -> None:
     one, merged = tmp_path / "one", tmp_path / "merged"
     with serve(good) as server:
         go(server, dataset, one, shard="1/3")
-        result = numbench("merge", str(one), "--out", str(merged))
-        assert "4 of 10 requests have a response" in result.stdout
+        result = call("merge", str(one), "--out", str(merged))
+        assert "4 of 10 requests have a response" in result.out
         report = go(server, dataset, merged)
         assert (report.answered, report.skipped, report.cost) == (6, 4, 3.0)
     assert merge_runs([merged], tmp_path / "whole").missing == 0

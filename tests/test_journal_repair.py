@@ -11,7 +11,7 @@ from numbench.errors import BadInput
 from numbench.journal.repair import verify_run
 from numbench.journal.run_folder import Journal, iter_responses, read_run
 from numbench.records import Response
-from tests.support.command_line import numbench
+from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import go, good
 from tests.support.servers import serve
@@ -21,7 +21,9 @@ __all__ = ["dataset", "keys"]
 RECORDS = [Response(item_id=f"addition-{n}", text=f"{{n}}: {n}\\n") for n in range(6)]
 
 
-def test_after_a_repair_only_the_lost_items_are_requested(dataset: Path, tmp_path: Path) -> None:
+def test_after_a_repair_only_the_lost_items_are_requested(
+    dataset: Path, tmp_path: Path, call: Call
+) -> None:
     out = tmp_path / "run"
     with serve(good) as server:
         go(server, dataset, out)
@@ -34,17 +36,17 @@ def test_after_a_repair_only_the_lost_items_are_requested(dataset: Path, tmp_pat
         damaged = path.read_bytes()
         with pytest.raises(BadInput, match=r"line 3: .*numbench verify .* --repair"):
             go(server, dataset, out)
-        found = numbench("verify", "run", cwd=tmp_path)
-        assert found.returncode == 1
-        assert "responses.jsonl, line 3" in found.stdout and "--repair" in found.stdout
+        found = call("verify", "run")
+        assert found.code == 1
+        assert "responses.jsonl, line 3" in found.out and "--repair" in found.out
         assert path.read_bytes() == damaged
-        done = numbench("verify", "run", "--repair", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert "run: repaired" in done.stdout and "the line is lost" in done.stdout
-        assert "line 3" in done.stdout and "line 6 (question " in done.stdout
+        done = call("verify", "run", "--repair")
+        assert done.code == 0, done.err
+        assert "run: repaired" in done.out and "the line is lost" in done.out
+        assert "line 3" in done.out and "line 6 (question " in done.out
         assert (out / "responses.jsonl.damaged").read_bytes() == damaged
-        incomplete = numbench("verify", "run", cwd=tmp_path)
-        assert incomplete.returncode == 1 and "samples have no answer" in incomplete.stdout
+        incomplete = call("verify", "run")
+        assert incomplete.code == 1 and "samples have no answer" in incomplete.out
         assert go(server, dataset, out).answered == 2
         assert len(server.received) == 12
     assert read_run(out).responses.keys() == lost.keys()

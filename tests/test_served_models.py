@@ -23,7 +23,7 @@ from numbench.runner.progress import RunProgress
 from numbench.runner.spec import RunSpec
 from tests.support import servers
 from tests.support.case_tables import each_row
-from tests.support.command_line import numbench
+from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go
 from tests.support.servers import ReceivedRequest, Reply, serve
@@ -66,7 +66,7 @@ def test_each_of_model_provider_and_fingerprint_is_compared() -> None:
 
 
 def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
-    dataset: Path, tmp_path: Path
+    dataset: Path, tmp_path: Path, call: Call
 ) -> None:
     model = "gpt-x-1"
     warning = "the answers come from 2 models: gpt-x-1 (5), gpt-x-2 (5)"
@@ -76,11 +76,11 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
         assert report.warnings == (asked,)
         model = "gpt-x-2"
         command = ("run", "--model", MODEL, "--base-url", server.url)
-        done = numbench(*command, "--dataset", "data", "--out", "run", cwd=tmp_path)
-    assert done.returncode == 0
-    assert f"warning: run: {warning}" in done.stderr
-    shown = numbench("report", "run", "--out", "page", cwd=tmp_path)
-    assert warning in " ".join(shown.stdout.split())
+        done = call(*command, "--dataset", "data", "--out", "run")
+    assert done.code == 0
+    assert f"warning: run: {warning}" in done.err
+    shown = call("report", "run", "--out", "page")
+    assert warning in " ".join(shown.out.split())
     assert warning in (tmp_path / "page" / "report.json").read_text()
 
 

@@ -33,19 +33,14 @@ QUESTIONS = (
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("models")
+    root, turns = tmp_path_factory.mktemp("models"), tiny_transformers.PLAIN_TURNS
+    templates = {"chat": turns, "switch": turns + tiny_transformers.SWITCH}
+    templates |= {"opened": turns + tiny_transformers.OPENED}
+    templates |= {"no_system": tiny_transformers.NO_SYSTEM}
     return {
         "llama": tiny_transformers.save(root / "llama"),
         "gpt2": tiny_transformers.save(root / "gpt2", kind="gpt2"),
-        "chat": tiny_transformers.save(root / "chat", tiny_transformers.PLAIN_TURNS),
-        "switch": tiny_transformers.save(
-            root / "switch", tiny_transformers.PLAIN_TURNS + tiny_transformers.SWITCH
-        ),
-        "opened": tiny_transformers.save(
-            root / "opened", tiny_transformers.PLAIN_TURNS + tiny_transformers.OPENED
-        ),
-        "no_system": tiny_transformers.save(root / "no_system", tiny_transformers.NO_SYSTEM),
-    }
+    } | {name: tiny_transformers.save(root / name, text) for name, text in templates.items()}
 
 
 def opened(name: str) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,6 @@ async def cut_off(received: ReceivedRequest) -> Reply:
     return web.Response(body=made.body[:-9], content_type="application/json")
 
 
-async def page(received: ReceivedRequest) -> Reply:
-    return web.Response(status=502, text="<html>Bad gateway</html>", content_type="text/html")
-
-
 LIMITED = {"code": 429, "type": "rate_limit_error", "message": "slow down"}
 OVERLOADED = {"code": 529, "type": "overloaded_error", "message": "overloaded"}
 BROKEN = {"message": "upstream died"}
@@ -106,7 +103,7 @@ FREE = {
 }
 LOST = {
     "server error": fails_with(500),
-    "gateway": page,
+    "gateway": lambda _: web.Response(status=502, text="<html>oh", content_type="text/html"),
     "torn": servers.torn,
     "cut off": cut_off,
     "given up": ends_with("insufficient_system_resource", usage=False),
@@ -157,7 +154,8 @@ def test_the_journal_equals_the_ledger_of_the_provider(
             return await send(received, reply(received, text='{"answer": 1}'))
         ledger.lost += fate == "lost"
         ledger.cost += COST if fate == "reported" else 0.0
-        return await fault(received)
+        made = fault(received)
+        return await made if isawaitable(made) else made
 
     set_prices(monkeypatch, tmp_path, {WIRES[wire]: (1000, 3000)})
     api = {"api": "responses"} if wire == "responses" else {}

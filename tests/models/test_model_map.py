@@ -55,14 +55,11 @@ def test_a_price_holds_up_to_the_first_tier() -> None:
     assert (tiered.input, tiered.output, tiered.priced_up_to) == (1.0, 3.0, 32_000)
 
 
-def test_another_price_of_reasoning_counts_if_it_is_higher() -> None:
+def test_a_higher_price_of_reasoning_counts_and_a_batch_price_of_half() -> None:
     assert facts_of(output_cost_per_reasoning_token=8e-06).price_note == ""
     facts = facts_of(output_cost_per_reasoning_token=4e-05)
     assert (facts.output, facts.price_note) == (40.0, "without reasoning")
     assert facts_of(output_cost_per_reasoning_token=1e-06).output == 8.0
-
-
-def test_the_batch_price_is_known_if_it_is_half() -> None:
     half = {"input_cost_per_token_batches": 1e-06, "output_cost_per_token_batches": 4e-06}
     assert facts_of(**half).has_batch_price
     assert not facts_of().has_batch_price

@@ -19,7 +19,7 @@ from numbench.runner.progress import RunReport
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from tests.support import servers
-from tests.support.command_line import numbench
+from tests.support.command_line import Call
 from tests.support.runs import QUICK, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
@@ -82,30 +82,34 @@ def test_levels_with_the_same_request_share_their_averages() -> None:
         assert published_tokens(model, level) == {}
 
 
-def test_a_dry_run_needs_no_key_and_writes_nothing(dataset: Path, tmp_path: Path) -> None:
+def test_a_dry_run_needs_no_key_and_writes_nothing(
+    dataset: Path, tmp_path: Path, call: Call
+) -> None:
     before = sorted(tmp_path.rglob("*"))
     model = ("--model", "gemini-2.5-flash", "--reasoning", "maximal")
-    done = numbench("run", *model, "--dataset", "data", "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = call("run", *model, "--dataset", "data", "--dry-run")
+    assert done.code == 0, done.err
     assert sorted(tmp_path.rglob("*")) == before
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+    lines = [line.split() for line in done.out.splitlines()]
+    assert all(len(line) <= 80 for line in done.out.splitlines())
     (add,) = [words for words in lines if words[:1] == ["Add"]]
     assert (add[1], add[3]) == ("5", "15,420")
     (total,) = [words for words in lines if words[:1] == ["All"]]
     assert total[1] == "10"
-    assert "published means" in done.stdout and "estimated" in done.stdout
-    assert "price table (2025)" in done.stdout
+    assert "published means" in done.out and "estimated" in done.out
+    assert "price table (2025)" in done.out
     source = f"1,048,576 tokens in, 65,536 out;\n{load_model_map().source}."
-    assert f"Limits: {source}" in done.stdout
+    assert f"Limits: {source}" in done.out
 
 
-def test_a_reached_cost_limit_is_one_line_and_exit_code_3(dataset: Path, tmp_path: Path) -> None:
+def test_a_reached_cost_limit_is_one_line_and_exit_code_3(
+    dataset: Path, tmp_path: Path, call: Call
+) -> None:
     with serve(good) as server:
         model = ("--model", "openrouter/some", "--base-url", server.url)
-        done = numbench("run", *model, "--dataset", "data", "--max-cost", "1", cwd=tmp_path)
-    assert done.returncode == 3
-    (line,) = [message for message in done.stderr.splitlines() if message.startswith("numbench: ")]
+        done = call("run", *model, "--dataset", "data", "--max-cost", "1")
+    assert done.code == 3
+    (line,) = [message for message in done.err.splitlines() if message.startswith("numbench: ")]
     assert "stopped before exceeding --max-cost 1: " in line and "--max-cost continues" in line
 
 

@@ -281,9 +281,10 @@ def _chat_chunks(
     message = dict(choice["message"])
     deltas = [{"role": message.pop("role", "assistant")}]
     for index, call in enumerate(message.pop("tool_calls", ())):
-        function = call["function"] | {"arguments": ""}
-        deltas += [{"tool_calls": [call | {"index": index, "function": function}]}]
-        for piece in cuts(call["function"]["arguments"]):
+        function = call.get("function", {})
+        start = {"function": function | {"arguments": ""}} if function else {}
+        deltas += [{"tool_calls": [call | {"index": index} | start]}]
+        for piece in cuts(function.get("arguments", "")):
             deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]}]
     for key, value in message.items():
         pieces = cuts(value) if isinstance(value, str) else [value]

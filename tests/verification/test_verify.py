@@ -19,7 +19,7 @@ from numbench.scoring import score_run
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 from numbench.verification import Severity, verify
-from tests.support.command_line import numbench
+from tests.support.command_line import Call
 from tests.support.run_fixtures import keys
 from tests.support.runs import flawed, go, small_dataset
 from tests.support.servers import serve
@@ -253,17 +253,17 @@ def test_implausible_usage_is_a_warning(run: Path) -> None:
     assert "fewer generated tokens" in warnings
 
 
-def test_the_command_reports_places_and_exit_codes(run: Path, tmp_path: Path) -> None:
-    valid = numbench("verify", "copy/run", cwd=tmp_path)
-    assert (valid.returncode, valid.stdout.splitlines()[0]) == (0, "copy/run: valid")
+def test_the_command_reports_places_and_exit_codes(run: Path, tmp_path: Path, call: Call) -> None:
+    valid = call("verify", "copy/run")
+    assert (valid.code, valid.out.splitlines()[0]) == (0, "copy/run: valid")
     shutil.copytree(run, run.parent / "other")
     path = run / "responses.jsonl"
     path.write_bytes(path.read_bytes().replace(b"{", b"[", 1))
-    damaged = numbench("verify", "copy/run", cwd=tmp_path)
-    assert damaged.returncode == 1
-    assert "responses.jsonl, line 1" in damaged.stdout and "NOT VALID" in damaged.stdout
-    both = numbench("verify", "copy/run", "copy/other", cwd=tmp_path)
-    assert "1 of 2 runs is not valid" in both.stderr
-    assert numbench("verify", "nothing", cwd=tmp_path).returncode == 2
+    damaged = call("verify", "copy/run")
+    assert damaged.code == 1
+    assert "responses.jsonl, line 1" in damaged.out and "NOT VALID" in damaged.out
+    both = call("verify", "copy/run", "copy/other")
+    assert "1 of 2 runs is not valid" in both.err
+    assert call("verify", "nothing").code == 2
     with pytest.raises(BadInput):
         verify([tmp_path / "nothing"])
