@@ -269,3 +269,14 @@ def test_the_search_for_models_shows_levels_prices_and_the_count_of_the_rest(cal
     routes = {f"litellm/{name}" for name in load_model_map().models if "bedrock/" in name}
     shown = routes & words
     assert len(shown) == 40 and max(map(len, shown)) > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switches", [[], ["--json"]])
+def test_a_reader_that_stops_early_causes_no_traceback(switches: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "numbench", "models", *switches]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)

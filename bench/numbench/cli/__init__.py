@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import nullcontext, redirect_stderr
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
@@ -112,6 +112,16 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     switches = SWITCHES.keys() & sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument not in switches] or ["--help"]
     VERBOSE.set("--verbose" in switches)
+    try:
+        sys.exit(_run(app, program, arguments, switches))
+    except BrokenPipeError:
+        # The reader of stdout is gone; the flush at exit would fail too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set[str]) -> int:
+    """Run a program and return its exit code; with --json, stdout has the result alone."""
     code, message, stderr = 0, None, sys.stderr
     with (
         open(os.devnull, "w") if "--quiet" in switches else nullcontext(stderr) as progress,
@@ -121,9 +131,7 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         try:
             code = app(arguments, prog_name=program, standalone_mode=False) or 0
         except BrokenPipeError:
-            # The reader of stdout is gone; the flush at exit would fail too.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
+            raise
         except _UsageError as error:
             code, message = 2, _usage_message(error, [program, *arguments[:1]])
         except (typer.Abort, KeyboardInterrupt, NumbenchError, OSError) as error:
@@ -133,7 +141,7 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         if message is not None:
             print(f"{program}: {printable(message)}", file=stderr)
         finish(code, message)
-    sys.exit(code)
+    return code
 
 
 def _failure(error: BaseException) -> tuple[int, str]:
