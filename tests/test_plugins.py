@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.core.plugins import load_plugins
+from numbench.core.installation import load_plugins
 from numbench.errors import BadInput
 from tests.support.case_tables import each_row
 

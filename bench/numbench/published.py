@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from functools import cache
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.errors import BadInput
 from numbench.tasks import PAPER_TASKS
 

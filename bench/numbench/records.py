@@ -183,6 +183,11 @@ class Completion(Struct, frozen=True, kw_only=True):
         """Whether the calls of this reply have results, which the next request sends."""
         return bool(self.calls) and self.calls[0].result is not None
 
+    @property
+    def is_final(self) -> bool:
+        """Whether no further call replaces the result: it is an answer, or a permanent failure."""
+        return not self.is_continued and (self.error is None or self.error.kind == "item")
+
 
 _TYPED_SINCE: dict[str, type | tuple[type, ...]] = {
     "cost_source": str,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.dataset.audit import audit
 from numbench.errors import BadInput
 from tests.support.case_tables import each_row

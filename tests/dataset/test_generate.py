@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import (
     DatasetSettings,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from numbench.core import jsonl
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.dataset.store import (

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.exported_items import METRIC_NAMES
+from numbench.ecosystem.export import METRIC_NAMES
 from numbench.ecosystem.inspect_log import export_runs
 from numbench.errors import BadInput
 from numbench.journal.run_folder import write_run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.core.resources import PACKAGE
+from numbench.core.installation import PACKAGE
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.ecosystem.lm_eval_harness import export_lm_eval

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from numbench.scoring.horizon_outcomes import read_outcomes
 from tests.support.horizon_runs import (
     assert_nothing_was_asked_twice,
     assert_same_measurement,
     kill_often,
     measure,
     model,
+    read_outcomes,
 )
 from tests.support.runs import KEY
 from tests.support.servers import serve

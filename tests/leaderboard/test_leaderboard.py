@@ -203,10 +203,11 @@ def test_a_folder_without_runs_makes_an_empty_site(tmp_path: Path) -> None:
 def test_the_date_and_no_private_address_are_shown(partial_site: Path) -> None:
     assert "Newest run: 2025-01-01." in (partial_site / "index.html").read_text("utf-8")
     info = read_info(partial_site.parent / "first")
-    private = msgspec.structs.replace(info, settings={"base_url": "http://10.0.0.7:8000/v1"})
-    shown = settings(private)
+    address = "http://10.0.0.7:8000/v1"
+    known = {"base_url": address, "earlier_base_urls": [address], "seed": 7}
+    shown = settings(msgspec.structs.replace(info, settings=known))
     assert "10.0.0.7" not in str(shown)
-    assert shown["Server"] == "chosen with --base-url"
+    assert (shown["base_url"], shown["seed"]) == ("chosen with --base-url", "7")
 
 
 def test_page_names_are_safe_and_different() -> None:

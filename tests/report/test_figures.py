@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from numbench import plot_style
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.dataset.store import Dataset
 from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
 from numbench.records import Estimate, Response, Usage

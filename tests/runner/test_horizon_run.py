@@ -14,13 +14,13 @@ from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.measurement import TaskMeasurement
 from numbench.horizon.sizes import task_sizes
 from numbench.journal.repair import verify_run
-from numbench.journal.run_folder import iter_responses, read_info, read_run
+from numbench.journal.run_folder import iter_responses, read_info
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.active_run import CostLimitReached
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run
-from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes, read_task_outcomes
+from numbench.scoring.horizon_outcomes import read_horizons, read_measurements
 from numbench.tasks import SCALED_TASKS
 from tests.horizon.scripted_model import reply, size_of
 from tests.support import servers
@@ -30,6 +30,7 @@ from tests.support.horizon_runs import (
     assert_same_measurement,
     measure,
     model,
+    read_outcomes,
     rounds,
 )
 from tests.support.runs import KEY
@@ -185,9 +186,9 @@ def test_sizes_that_the_server_rejects_are_left_out(tmp_path: Path) -> None:
     with serve(short_context) as server:
         report = measure(server, tmp_path / "run", tasks=("copy",), max_items=200)
         assert 0 < report.permanent_errors < 40 and report.answered < 100
-    outcomes = read_task_outcomes(read_run(tmp_path / "run"))["copy"]
-    assert max(outcome.size for outcome in outcomes.answered) <= 20
-    assert len(outcomes.outcomes) - len(outcomes.answered) == report.permanent_errors
+    measured = read_measurements(tmp_path / "run")["copy"]
+    assert max(outcome.size for outcome in measured.answered) <= 20
+    assert measured.design.completed - len(measured.answered) == report.permanent_errors
     horizon = read_horizons(tmp_path / "run")["copy"]
     assert horizon.h50.low > 12 and horizon.stop == "exhausted"
     assert horizon.text(horizon.h50.value) == "≥ 19"

@@ -62,7 +62,7 @@ def send(*errors: Failure, **policy: Any) -> tuple[int, list[float]]:
     attempts = Attempts(ItemSample(make_item("addition", "+", ("1", "1"), {})))
     health, waits = Health(was_reached=True, last_answer=0.0), list[float]()
 
-    async def call() -> Completion:
+    async def call(attempts: Attempts) -> Completion:
         attempts.number += 1
         error = errors[min(attempts.number, len(errors)) - 1]
         attempts.lost_responses += error.possibly_billed and error.status is None
@@ -73,7 +73,7 @@ def send(*errors: Failure, **policy: Any) -> tuple[int, list[float]]:
 
     async def main() -> Completion:
         rules = RetryPolicy(**policy)
-        result: Completion = await retrying(attempts, health, rules, lambda: 1.0, pause)(call)
+        result: Completion = await retrying(health, rules, lambda: 1.0, pause)(call, attempts)
         return result
 
     assert asyncio.run(main()).error == errors[-1]

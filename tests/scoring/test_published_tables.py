@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.scoring import ScoredRun, score_run, summarize
 from numbench.tasks import PAPER_TASKS
 from studies.raw_responses import import_study

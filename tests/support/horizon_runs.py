@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from numbench.horizon.estimate import SizeOutcome
 from numbench.journal.run_folder import iter_responses, read_rounds
 from numbench.runner.progress import RunReport
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.scoring import is_correct, score_run
-from numbench.scoring.horizon_outcomes import read_horizons, read_outcomes
+from numbench.scoring.horizon_outcomes import read_horizons, read_measurements
 from numbench.tasks.prompts import load_prompt_set
 from tests.horizon.scripted_model import reply
 from tests.support import servers
@@ -44,6 +45,10 @@ def rounds(folder: Path) -> dict[str, list[tuple[str, ...]]]:
     for each in read_rounds(folder):
         by_task.setdefault(each.task, []).append(each.items)
     return by_task
+
+
+def read_outcomes(folder: Path) -> dict[str, list[SizeOutcome]]:
+    return {task: each.answered for task, each in read_measurements(folder).items()}
 
 
 def assert_same_measurement(folder: Path, other: Path) -> None:

@@ -14,7 +14,7 @@ from bittoken.encodings.base10 import Base10, StudyBase10
 from bittoken.encodings.bittoken import BitToken
 from bittoken.encodings.fone import FoNE, StudyFoNE
 from bittoken.encodings.xval import XVal
-from numbench.core.plugins import load_plugins
+from numbench.core.installation import load_plugins
 from numbench.errors import BadInput
 
 ENTRY_POINTS = "bittoken.encodings"

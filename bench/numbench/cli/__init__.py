@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from numbench._version import __version__
-from numbench.cli import datasets, listings, results, run, sharing
+from numbench.cli import datasets, listings, results, run
 from numbench.cli.json_output import json_on_stdout
 from numbench.cli.options import SWITCHES, VERBOSE, CommandGroups, CommandWithPanels
 from numbench.errors import NumbenchError, printable
@@ -83,10 +83,10 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "audit": datasets.audit,
     },
     "Share": {
-        "export": sharing.export,
-        "import": sharing.import_,
-        "verify": sharing.verify,
-        "leaderboard": sharing.leaderboard,
+        "export": results.export,
+        "import": results.import_,
+        "verify": results.verify,
+        "leaderboard": results.leaderboard,
     },
     "Advanced": {"horizon": run.horizon, "memory-test": run.memory_test, "merge": results.merge},
 }

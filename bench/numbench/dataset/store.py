@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from numbench.core import jsonl
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.errors import BadInput, MissingTask
 from numbench.records import DatasetRef, FileEntry, Item, Manifest
 from numbench.tasks import TASKS

@@ -10,7 +10,7 @@ import msgspec
 
 from numbench.core import jsonl
 from numbench.dataset.store import Dataset
-from numbench.ecosystem.exported_items import (
+from numbench.ecosystem.export import (
     copy_file,
     copy_notice,
     render_template,

@@ -10,7 +10,7 @@ import msgspec
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
-from numbench.ecosystem.exported_items import dataset_version, require_extra
+from numbench.ecosystem.export import dataset_version, require_extra
 from numbench.ecosystem.inspect_log import LOGGED_TASK
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numbench.ecosystem.exported_items import METRIC_NAMES, dataset_version, require_extra
+from numbench.ecosystem.export import METRIC_NAMES, dataset_version, require_extra
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.journal.run_folder import find_runs

@@ -34,7 +34,7 @@ from inspect_ai.solver import TaskState, generate
 
 from numbench._version import __version__
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.exported_items import METRIC_NAMES, dataset_version, metric_values
+from numbench.ecosystem.export import METRIC_NAMES, dataset_version, metric_values
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import PAPER, FinishReason, Item, Response, Score, answer_text

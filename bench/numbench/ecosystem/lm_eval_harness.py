@@ -16,7 +16,7 @@ import msgspec
 
 from numbench.core import jsonl
 from numbench.dataset.store import Dataset
-from numbench.ecosystem.exported_items import (
+from numbench.ecosystem.export import (
     METRIC_NAMES,
     copy_dataset,
     dataset_version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from numbench.horizon import Limits, StopReason
@@ -11,7 +11,7 @@ from numbench.horizon.adaptive import AdaptiveDesign
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.items import ItemAddress, ItemSequences, parse_id
 from numbench.horizon.sizes import answer_tokens, guess_rates, prompt_tokens
-from numbench.records import Completion, Item
+from numbench.records import Completion, Item, request_id
 from numbench.tasks.base import Task
 
 
@@ -22,18 +22,22 @@ class Rejected(NamedTuple):
 Outcome = SizeOutcome | Rejected
 
 
-def outcome_of(
+def item_outcome(
     item: Item,
-    completions: Sequence[Completion],
+    samples: int,
+    results: Mapping[str, Completion],
     judge: Callable[[Item, Completion], bool | None],
-) -> Outcome:
-    """Return the outcome of an item from the final results of its samples.
+) -> Outcome | None:
+    """Return the outcome of an item; None until all of its samples are among the final `results`.
 
     Samples that were rejected are left out; an item is rejected if all of them are. An answer that
     the token limit cut off counts as truncated unless it is right. judge: whether an answer is
     right.
     """
-    answers = [completion for completion in completions if completion.error is None]
+    completions = [results.get(request_id(item.id, sample)) for sample in range(samples)]
+    if None in completions:
+        return None
+    answers = [each for each in completions if each is not None and each.error is None]
     if not answers:
         return Rejected()
     right = [bool(judge(item, answer)) for answer in answers]
@@ -97,6 +101,11 @@ class TaskMeasurement:
         if self._is_round_recorded:
             return []
         return [id_ for id_ in self.rounds[-1][: self._allowed] if id_ not in self._outcomes]
+
+    @property
+    def answered(self) -> list[SizeOutcome]:
+        """The outcomes of the answered items, in the order in which they were recorded."""
+        return [each for each in self._outcomes.values() if isinstance(each, SizeOutcome)]
 
     def has_outcome(self, item_id: str) -> bool:
         """Return whether an item was answered or rejected."""

@@ -158,8 +158,7 @@ def _read_responses(
                     f"{place}: sample {response.sample} of item {response.item_id} has a response "
                     f"in {other / RESPONSES}, too; merge runs that share no items"
                 )
-            is_answer = response.error is None and not response.is_continued
-            if is_answer or (response.error and response.error.kind == "item"):
+            if response.is_final:
                 present.add(response.request_id)
             yield line
         # What a killed process left in flight: it may have been billed.

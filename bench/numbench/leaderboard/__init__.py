@@ -16,6 +16,7 @@ from numbench.core import jsonl
 from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
 from numbench.journal.run_folder import INFO, RESPONSES
+from numbench.journal.served_models import EARLIER_SERVERS
 from numbench.records import RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import build_tables, report_json
@@ -210,6 +211,7 @@ def _pages(
             scores=score_table(data, number),
             finding=findings.get(number),
             warnings={heading: texts for heading, texts in own.items() if texts},
+            info=run.scored.info,
             settings=settings(run.scored.info),
             hashes=file_hashes(run.scored.path),
             signatures=dict.fromkeys(signature(run.scored, task) for task in run.cells),
@@ -246,25 +248,18 @@ def score_table(data: ReportData, index: int) -> BuiltTable:
 
 
 def settings(info: RunInfo) -> dict[str, str]:
-    """Return what shaped the requests of a run, as pairs of name and text."""
-    known: dict[str, object] = {
-        "Model": info.model,
-        "Reasoning level": info.reasoning,
-        "Source": info.source,
-        "Created": info.created or "not recorded",
-        "Dataset": f"{info.dataset.name}, sha256 {info.dataset.sha256}",
-        "Prompts": f"{info.prompt.name}, sha256 {info.prompt.sha256}",
-        "Form of the questions": info.transform or "as in the dataset",
-        "Samples per question": info.samples,
+    """Return the settings of the requests of a run as texts.
+
+    An address of a server may be one of a private network.
+    """
+    known = {
+        name: "chosen with --base-url" if name in ("base_url", EARLIER_SERVERS) else value
+        for name, value in info.settings.items()
     }
-    known |= {f"Setting {name}": value for name, value in info.settings.items()}
-    if known.pop("Setting base_url", None):
-        # An address may be of a private network.
-        known["Server"] = "chosen with --base-url"
-    known |= {f"Version of {name}": value for name, value in info.versions.items()}
     return {
         name: value if isinstance(value, str) else json.dumps(value)
         for name, value in known.items()
+        if value is not None
     }
 
 

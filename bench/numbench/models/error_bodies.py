@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from numbench.models.json_fields import JsonObject, object_at, objects_at, text_or_repr
-from numbench.models.reply_words import FIELDS
+from numbench.models.json_fields import FIELDS, JsonObject, object_at, objects_at, text_or_repr
 
 _MAX_DEPTH, _MAX_OBJECTS = 6, 50
 

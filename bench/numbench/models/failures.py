@@ -17,8 +17,7 @@ from numbench.models.error_bodies import (
     retry_after,
     stated_wait,
 )
-from numbench.models.json_fields import InvalidJson, WebPage, decode_json
-from numbench.models.reply_words import STATUSES, pattern
+from numbench.models.json_fields import STATUSES, InvalidJson, WebPage, decode_json, pattern
 from numbench.records import Completion, Failure, FailureKind, ToolCall, Usage
 
 _PROMPT_REJECTED = pattern("prompt_rejected")

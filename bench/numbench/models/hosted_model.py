@@ -23,8 +23,7 @@ from numbench.models.failures import (
 )
 from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
-from numbench.models.json_fields import InvalidJson, WebPage
-from numbench.models.reply_words import pattern
+from numbench.models.json_fields import InvalidJson, WebPage, pattern
 from numbench.records import Completion
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)

@@ -11,15 +11,12 @@ import errno
 import os
 import socket
 import ssl
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
-
-import msgspec
 
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.failures import (
@@ -57,7 +54,6 @@ A connection that was cut off is noticed within two minutes, and one that is sil
 
 
 _PROXY_ADVICE = "; correct the proxy of the environment, or name the server in NO_PROXY"
-_PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 class Reply(NamedTuple):
@@ -109,16 +105,18 @@ class HttpClient:
         """
         import httpx2
 
-        if self._certificates is None:
-            _check_proxies()
-            self._certificates = _trusted_certificates(url)
-        client = httpx2.AsyncClient(
-            verify=self._certificates,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-            event_hooks={"request": [_trace]},
-        )
+        self._certificates = self._certificates or _trusted_certificates(url)
+        try:
+            client = httpx2.AsyncClient(
+                verify=self._certificates,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
+                limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+                event_hooks={"request": [_trace]},
+            )
+        except (ValueError, httpx2.InvalidURL):
+            # Its message has the password.
+            raise ProviderError(run_failure(_wrong_proxy())) from None
         self._clients.append(client)
         return client
 
@@ -243,64 +241,9 @@ def _trusted_certificates(url: str) -> ssl.SSLContext:
         raise ProviderError(run_failure(reason)) from None
 
 
-def _check_proxies() -> None:
-    """Raise ProviderError, without a password, if a proxy of the environment is not valid."""
-    for scheme in ("http", "https", "all"):
-        proxy = getproxies().get(scheme, "")
-        try:
-            parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-            is_valid = parts.scheme in _PROXY_SCHEMES and parts.hostname and parts.port != 0
-        except ValueError:
-            is_valid = False
-        if proxy and not is_valid:
-            raise ProviderError(
-                run_failure(
-                    f"{scheme}_proxy is not the URL of a proxy: it starts with http://, https://, "
-                    "socks5:// or socks5h://, has a host and a port, and a password in it has %23 "
-                    "for # and %2F for /"
-                )
-            )
-
-
-_LISTING_SECONDS = 2.0
-_MAX_LISTING_BYTES = 1 << 20
-
-_Tokens = Annotated[int, msgspec.Meta(gt=0)]
-
-
-class _Loaded(msgspec.Struct):
-    n_ctx: _Tokens | None = None
-
-
-class _Listed(msgspec.Struct):
-    id: str
-    max_model_len: _Tokens | None = None
-    meta: _Loaded | None = None
-
-
-class _Models(msgspec.Struct):
-    data: list[_Listed]
-
-
-def server_context(base_url: str, model: str) -> int | None:
-    """Return the tokens of prompt and answer together, None if the server does not tell.
-
-    vLLM and SGLang list `max_model_len`, llama.cpp the context of each slot. No key is sent.
-    """
-    import httpx2
-
-    url = f"{base_url.rstrip('/')}/models"
-    content, deadline = b"", time.monotonic() + _LISTING_SECONDS
-    try:
-        with httpx2.stream("GET", url, timeout=_LISTING_SECONDS) as reply:
-            for part in reply.iter_bytes():
-                content += part
-                if len(content) > _MAX_LISTING_BYTES or time.monotonic() > deadline:
-                    return None
-        listed = msgspec.json.decode(content, type=_Models).data
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, msgspec.DecodeError):
-        return None
-    for entry in listed:
-        if entry.id == model or len(listed) == 1:
-            return entry.max_model_len or (entry.meta.n_ctx if entry.meta else None)
-    return None
+def _wrong_proxy() -> str:
+    names = " or ".join(f"{scheme}_proxy" for scheme in getproxies() if scheme != "no")
+    return (
+        f"{names} is not the URL of a proxy: it starts with http://, https://, socks5:// or "
+        "socks5h://, has a host and a port, and a password in it has %23 for # and %2F for /"
+    )

@@ -11,12 +11,38 @@ import json
 import re
 import reprlib
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from numbench.core.installation import PACKAGE
 from numbench.records import Scalar, Usage
+
+_TABLES: dict[str, Any] = tomllib.loads(
+    (PACKAGE / "models" / "reply_words.toml").read_text("utf-8")
+)
+
+
+def _by_word(table: str) -> dict[str, str]:
+    return {word: meaning for meaning, words in _TABLES[table].items() for word in words}
+
+
+ENDINGS = _by_word("endings")
+"""What finish reasons mean, in lower case."""
+
+FIELDS = _by_word("fields")
+"""What the fields of errors contain, by their names in lower case."""
+
+STATUSES: dict[str, int] = _TABLES["statuses"]
+"""The HTTP statuses of codes and types of errors."""
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """Return the regular expression of a name."""
+    return re.compile("|".join(_TABLES["patterns"][name]), re.IGNORECASE)
+
 
 JsonObject = Mapping[str, object]
 

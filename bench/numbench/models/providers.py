@@ -16,7 +16,7 @@ from functools import cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from numbench.core.plugins import load_plugins
+from numbench.core.installation import load_plugins
 from numbench.errors import BadInput
 from numbench.models.base import Api, Model, ModelTarget, RequestSettings
 from numbench.models.facts import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.dataset.store import RELEASED_DATASETS, Dataset
 from numbench.errors import BadInput
 from numbench.published import published_means

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
-from numbench.models.http_client import server_context
 from numbench.models.prices import fee_parameters
 from numbench.published import published_means
 from numbench.records import ItemSample
@@ -99,16 +98,10 @@ def has_unlimited_answers(resolved: PreparedRun) -> bool:
 
 
 def length_note(resolved: PreparedRun) -> str:
-    """Return what bounds an answer if there is no token limit, as far as the server tells."""
+    """Return what bounds an answer if there is no token limit; empty if there is one."""
     if not has_unlimited_answers(resolved):
         return ""
-    server, model = resolved.description.identity["base_url"], resolved.description.route or ""
-    context = server_context(str(server), model.partition("/")[2])
-    tokens = f" ({context:,} tokens with the prompt)" if context else ""
-    return (
-        f"Length of an answer: limited by the server's context only{tokens}; "
-        "--max-tokens N sets a limit"
-    )
+    return "Length of an answer: limited by the server's context only; --max-tokens N sets a limit"
 
 
 def check_cost_limit(resolved: PreparedRun) -> None:

@@ -10,7 +10,7 @@ from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.sizes import size_text
 from numbench.journal.run_folder import Journal, read_rounds, read_run
-from numbench.records import Completion, ItemSample, Round, request_id
+from numbench.records import Completion, ItemSample, Round
 from numbench.runner.progress import NO_VALUE, SEPARATOR, ScoreCallback
 
 if TYPE_CHECKING:
@@ -151,18 +151,17 @@ class HorizonRequests:
         return [request for request in requests if request.id not in self._answers]
 
     def _keep(self, id_: str, completion: Completion) -> None:
-        if completion.error is None or completion.error.kind == "item":
+        if completion.is_final:
             self._answers[id_] = completion
 
     def _complete_item(self, item_id: str, task: str) -> None:
         """Record the outcome of an item once all its samples have a final result."""
         # It imports NumPy, which runs on datasets do not need.
-        from numbench.horizon.measurement import outcome_of
+        from numbench.horizon.measurement import item_outcome
 
-        ids = [request_id(item_id, sample) for sample in range(self._samples)]
-        if all(id_ in self._answers for id_ in ids):
-            completions = [self._answers[id_] for id_ in ids]
-            outcome = outcome_of(self._items.by_id(item_id), completions, self._judge)
+        item = self._items.by_id(item_id)
+        outcome = item_outcome(item, self._samples, self._answers, self._judge)
+        if outcome is not None:
             self._measurements[task].record(item_id, outcome)
 
     def _requests_for(self, item_id: str) -> list[ItemSample]:

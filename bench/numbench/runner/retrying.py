@@ -131,38 +131,43 @@ def max_attempts(error: Failure, health: Health, policy: RetryPolicy, now: float
 
 
 def retrying(
-    attempts: Attempts,
     health: Health,
     policy: RetryPolicy,
     clock: Callable[[], float],
     pause: Callable[[float], Awaitable[None]],
 ) -> AsyncRetrying:
-    """Return what sends a request until it is answered or has failed, and returns the result."""
+    """Return what calls `send(attempts)` until a request is answered or has failed.
+
+    Its call returns the last result. Requests that are sent at the same time need a copy each.
+    """
     backoff = wait_random_exponential(multiplier=policy.backoff, max=policy.max_backoff)
 
-    def failure(state: RetryCallState) -> Failure:
-        assert state.outcome is not None
-        error: Failure = state.outcome.result().error
-        return error
-
     def is_last(state: RetryCallState) -> bool:
-        limit = max_attempts(failure(state), health, policy, clock())
+        attempts: Attempts = state.args[0]
+        limit = max_attempts(_failure(state), health, policy, clock())
         return attempts.number >= limit or attempts.lost_responses >= MAX_LOST_RESPONSES
 
     def wait(state: RetryCallState) -> float:
         """Return the wait that the provider asks for, else an exponential one with jitter."""
-        asked = failure(state).retry_after
+        asked = _failure(state).retry_after
         return backoff(state) if asked is None else min(asked, policy.max_retry_after)
-
-    def result(state: RetryCallState) -> Completion:
-        assert state.outcome is not None
-        completion: Completion = state.outcome.result()
-        return completion
 
     return AsyncRetrying(
         retry=retry_if_result(lambda completion: is_retryable(completion.error)),
         stop=is_last,
         wait=wait,
         sleep=pause,
-        retry_error_callback=result,
+        retry_error_callback=_result,
     )
+
+
+def _result(state: RetryCallState) -> Completion:
+    assert state.outcome is not None
+    completion: Completion = state.outcome.result()
+    return completion
+
+
+def _failure(state: RetryCallState) -> Failure:
+    error = _result(state).error
+    assert error is not None
+    return error

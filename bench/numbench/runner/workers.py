@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.records import Completion, Failure, ItemSample
-from numbench.runner.active_run import ActiveRun, make_response
+from numbench.runner.active_run import ActiveRun, Refusal, make_response
 from numbench.runner.estimates import has_unlimited_answers
-from numbench.runner.refusal import Refusal
-from numbench.runner.retrying import Attempts, Health, is_retryable, retrying
+from numbench.runner.retrying import Attempts, Health, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
@@ -65,6 +64,7 @@ class Workers(ActiveRun):
         self._consecutive_failures = 0
         self._has_answers = not self.journal.is_empty
         self._health = Health(was_reached=self._has_answers)
+        self._retrying = retrying(self._health, self.policy, _now, self._pause)
 
     async def send_all(self) -> None:
         """Send all items, or until interrupted. Raises NumbenchError if none can be answered."""
@@ -139,7 +139,8 @@ class Workers(ActiveRun):
         requested = attempts.requested
         try:
             if await self._admit(requested):
-                await self._finish(attempts, await self._result(attempts))
+                completion = await self._retrying.copy()(self._send, attempts)
+                await self._finish(attempts, completion)
         except _NotCovered:
             return
         finally:
@@ -148,34 +149,21 @@ class Workers(ActiveRun):
             finally:
                 self.costs.release(requested.id)
 
-    async def _result(self, attempts: Attempts) -> Completion:
-        """Return the answer to a request, or the failure of its last attempt."""
-        first = await self._send(attempts)
-        # Nearly always; tenacity takes as much time as all other steps together.
-        if not is_retryable(first.error):
-            return first
-        # The first result is handed to tenacity as that of the first attempt.
-        results = [first]
-
-        async def send() -> Completion:
-            return results.pop() if results else await self._send(attempts)
-
-        async def pause(seconds: float) -> None:
-            await self._pause(attempts, seconds)
-
-        completion: Completion = await retrying(attempts, self._health, self.policy, _now, pause)(
-            send
-        )
-        return completion
-
     async def _admit(self, requested: ItemSample) -> bool:
         """Wait until the cost limit covers a request; return False if it never will."""
         with self._waiting():
             return await self.costs.admit(requested)
 
     async def _send(self, attempts: Attempts) -> Completion:
-        """Return the result of one attempt, with its cost."""
+        """Return the result of one attempt, with its cost.
+
+        Raises _NotCovered if the cost limit will never cover another attempt.
+        """
         requested = attempts.requested
+        if attempts.number and not self.costs.budget.covers_requests_in_flight:
+            self.costs.release(requested.id)
+            if not await self._admit(requested):
+                raise _NotCovered
         completion: Completion | None = None
         with self._waiting():
             start = await self._throttle.acquire()
@@ -209,19 +197,12 @@ class Workers(ActiveRun):
         else:
             self.journal.record_unbilled(attempts.requested)
 
-    async def _pause(self, attempts: Attempts, seconds: float) -> None:
-        """Wait before a request is sent again, also until the cost limit covers it once more.
-
-        Raises _NotCovered if that will never be.
-        """
+    async def _pause(self, seconds: float) -> None:
+        """Wait before a request is sent again."""
         self.stats.report.retries += 1
         self.report_progress()
         with self._waiting():
             await asyncio.sleep(seconds)
-        if not self.costs.budget.covers_requests_in_flight:
-            self.costs.release(attempts.requested.id)
-            if not await self._admit(attempts.requested):
-                raise _NotCovered
 
     async def _finish(self, attempts: Attempts, completion: Completion) -> None:
         """Store and count the result of a request. Raises NumbenchError if the run cannot go on."""

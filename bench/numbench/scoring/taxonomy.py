@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from numbench.core.resources import PACKAGE
+from numbench.core.installation import PACKAGE
 from numbench.records import Completion, Score, Status
 
 UNANSWERED_STATUSES: frozenset[Status] = frozenset({"missing", "error"})

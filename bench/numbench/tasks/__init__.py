@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from numbench.errors import BadInput
-from numbench.core.plugins import load_plugins
+from numbench.core.installation import load_plugins
 from numbench.tasks.base import (
     Convention as Convention,
     SampledQuestion as SampledQuestion,

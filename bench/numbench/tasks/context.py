@@ -16,7 +16,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from numbench.core.decimal_numbers import DecimalNumber, format_decimal, from_decimal, parse_decimal
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.tasks.base import OperandFormat, SizeAxis, Task
 from numbench.tasks.exact_arithmetic import to_decimal
 from numbench.tasks.random_words import RandomWords, splitmix64

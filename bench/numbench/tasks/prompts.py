@@ -31,7 +31,7 @@ import msgspec
 from msgspec import Struct
 
 from numbench.core import jsonl
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.errors import BadInput
 from numbench.records import PAPER, PromptRef
 from numbench.tasks import PAPER_TASKS, TASKS

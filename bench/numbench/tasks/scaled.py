@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from math import factorial, gcd
 from typing import Any, TypeVar
 
-from numbench.core.resources import resource_folder
+from numbench.core.installation import resource_folder
 from numbench.records import Answer, Difficulty
 from numbench.tasks.base import (
     OperandFormat,

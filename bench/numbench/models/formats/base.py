@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from numbench.models.base import Message, Request, RequestSettings, merge_parameters
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.json_fields import (
+    ENDINGS,
     JsonObject,
     UsageFields,
     decode_json,
@@ -28,7 +29,6 @@ from numbench.models.json_fields import (
     updated,
     value_at,
 )
-from numbench.models.reply_words import ENDINGS
 from numbench.records import (
     CACHE_WRITES,
     Completion,

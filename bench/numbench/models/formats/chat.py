@@ -10,6 +10,7 @@ from typing import ClassVar
 from numbench.models.base import Request, answer_schema
 from numbench.models.formats.base import Answer, Format, merge_choices, tool_calls
 from numbench.models.json_fields import (
+    ENDINGS,
     IncompleteStream,
     JsonObject,
     UsageFields,
@@ -22,7 +23,6 @@ from numbench.models.json_fields import (
     value_at,
     without_nulls,
 )
-from numbench.models.reply_words import ENDINGS
 from numbench.records import Completion, ToolCall
 from numbench.tasks.calculator import MAX_CALLS, declaration
 from numbench.thinking_text import separate_thinking

@@ -1,11 +1,24 @@
-"""Plugins: objects that other packages register as entry points."""
+"""What is installed: the data folders of this package, and plugins of others as entry points."""
 
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TypeVar
 
 from numbench.errors import BadInput
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def resource_folder(name: str) -> Path:
+    """Return the folder `name` (`prompts`, `datasets`, ...) of this installation."""
+    installed = PACKAGE / "_data" / name
+    if installed.is_dir():
+        return installed
+    checkout = PACKAGE.parents[1]
+    return checkout / "results" / name if name == "published" else checkout / name
+
 
 T = TypeVar("T")
 
