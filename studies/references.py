@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import numbench as nb
 from numbench.journal.run_folder import read_info
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES
+from numbench.scoring.error_kinds import UNANSWERED_STATUSES
 from studies.pages import write_study_pages
 from studies.raw_responses import import_study
 

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from numbench.core import jsonl
 from numbench.errors import BadInput, NumbenchError
-from numbench.journal.run_folder import Journal, find_runs, iter_responses, read_run, write_run
+from numbench.journal.run_folder import find_runs, iter_responses, read_run, write_run
+from numbench.journal.writer import Journal
 from numbench.records import Failure, Response, RunInfo
 from tests.support.runs import INFO
 
@@ -223,7 +224,7 @@ def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
 
 
 HOLD = (
-    "import sys; from pathlib import Path; from numbench.journal.run_folder import Journal\n"
+    "import sys; from pathlib import Path; from numbench.journal.writer import Journal\n"
     "from tests.support.runs import INFO\n"
     "with Journal(Path(sys.argv[1]), INFO):\n"
     "    print('open', flush=True); sys.stdin.read()\n"

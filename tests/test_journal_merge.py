@@ -17,14 +17,22 @@ from numbench.errors import BadInput
 from numbench.journal.merge import merge_runs
 from numbench.journal.run_folder import (
     SENT,
-    Journal,
     find_runs,
     iter_responses,
     read_jobs,
     read_run,
     write_run,
 )
-from numbench.records import Failure, ItemSample, ItemShard, Job, Response, Usage, parse_shard
+from numbench.journal.writer import Journal
+from numbench.records import (
+    Failure,
+    ItemSample,
+    ItemShard,
+    Job,
+    Response,
+    Usage,
+    parse_shard,
+)
 from numbench.reporting.data import ReportData
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.planning import plan

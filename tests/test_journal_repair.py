@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numbench.core.jsonl import encode
 from numbench.errors import BadInput
 from numbench.journal.repair import verify_run
-from numbench.journal.run_folder import Journal, iter_responses, read_run
+from numbench.journal.run_folder import iter_responses, read_run
+from numbench.journal.writer import Journal
 from numbench.records import Response
 from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import SENT, Journal, iter_responses, lost_requests
+from numbench.journal.run_folder import SENT, iter_responses, lost_requests
+from numbench.journal.writer import Journal
 from numbench.records import ItemSample, Response
 from numbench.tasks.items import make_item
 from tests.support.runs import INFO

@@ -12,8 +12,8 @@ from numbench.errors import BadInput, printable
 from numbench.records import Answer, ProtocolName, answer_text
 from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import ScoredItem, score_run, signature
+from numbench.scoring.error_kinds import CATEGORIES, categorize
 from numbench.scoring.scored_run import item_groups
-from numbench.scoring.taxonomy import CATEGORIES, categorize
 from numbench.tasks import TASKS
 
 MAX_SHOWN_CHARACTERS = 300
@@ -23,7 +23,7 @@ _DISPLAY = {category.name: category.display for category in CATEGORIES}
 class ItemFilter(NamedTuple):
     """Which items to show; None means all.
 
-    wrong: only wrong answers. kinds: error kinds, by their names in `scoring.taxonomy`.
+    wrong: only wrong answers. kinds: error kinds, by their names in `scoring/categories.toml`.
     difficulty: smallest and largest δ in base 10. ids: prefixes of item ids. limit: items per task.
     """
 

@@ -285,7 +285,7 @@ ErrorKind = Literal[
     "rough", "other", "order", "count", "altered", "choice", "operand", "form", "notation",
     "format",
 ]  # fmt: skip
-"""How an answer is wrong; `numbench.scoring.taxonomy` defines each kind."""
+"""How an answer is wrong; `scoring/categories.toml` defines each kind."""
 
 ProtocolName = Literal["exact", "lenient", "paper"]
 ReadingRule = Literal["json", "object", "unclosed", "bare", "lenient"]

@@ -169,4 +169,4 @@ def test_the_journal_equals_the_ledger_of_the_provider(
     assert sum(each.usage.generated or 0 for each in answers) == ledger.tokens
     assert sum(each.cost or 0.0 for each in responses) == pytest.approx(ledger.cost)
     lost = sum(each.possibly_billed_attempts for each in responses)
-    assert lost == ledger.lost == report.possibly_billed
+    assert lost == ledger.lost == report.possibly_billed_attempts

@@ -22,7 +22,7 @@ from numbench.reporting.figures.curves import difficulty_curve
 from numbench.reporting.figures.draw import MARK, Point, pareto_front
 from numbench.reporting.figures.errors import KINDS, digit_shares, failure_shares
 from numbench.scoring import score_run
-from numbench.scoring.taxonomy import CATEGORIES
+from numbench.scoring.error_kinds import CATEGORIES
 from numbench.tasks import PAPER_TASKS
 from tests.report import runs
 from tests.report.figure_checks import assert_legible

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import Journal, iter_responses
+from numbench.journal.run_folder import iter_responses
+from numbench.journal.writer import Journal
 from numbench.models.base import Message, Request, RequestSettings
 from numbench.models.failures import (
     connection_failure,
@@ -36,7 +37,7 @@ SENT_AS_IT_IS: Any = SimpleNamespace(
     request=lambda requested, timeout: Request((), RequestSettings()),
     with_cost=lambda completion: completion,
     with_results=lambda requested, completion: completion,
-    new_token_limit=None,
+    retry_token_limit=None,
 )
 """A run whose requests are empty, and whose answers say what they cost."""
 
@@ -181,7 +182,7 @@ async def _call(
     open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, INFO) as journal:
         scheduler = Workers(
-            resolved=SENT_AS_IT_IS,
+            prepared=SENT_AS_IT_IS,
             client=provider,
             source=DatasetRequests(items, open_requests),
             requests=open_requests,

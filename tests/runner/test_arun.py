@@ -88,7 +88,7 @@ def test_an_interrupt_ends_a_run_within_an_event_loop(
     with serve(interrupt) as server, pytest.raises(RunInterrupted) as caught:
         asyncio.run(call(spec_of(dataset, tmp_path / "run", server.url, concurrency=1)))
     report = caught.value.report
-    assert (report.answered, report.possibly_billed) == (5 - interrupts, interrupts - 1)
+    assert (report.answered, report.possibly_billed_attempts) == (5 - interrupts, interrupts - 1)
     responses = read_run(tmp_path / "run").responses.values()
     assert sum(response.error is None for response in responses) == report.answered
     assert signal.getsignal(signal.SIGINT) is before

@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from numbench.journal.run_folder import SENT, Journal
+from numbench.journal.run_folder import SENT
+from numbench.journal.writer import Journal
 from numbench.records import Completion, Failure, ItemSample, Response
 from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.prepare import describe, resolve

@@ -114,7 +114,7 @@ def test_what_a_kill_leaves_in_flight_counts_against_the_limit_of_the_next_call(
         with pytest.raises(CostLimitReached) as caught:
             go(server, data, out, model=model, max_cost=7.0, concurrency=1)
         assert len(server.received) == 12 + 2
-    assert (caught.value.report.answered, caught.value.report.possibly_billed) == (2, 4)
+    assert (caught.value.report.answered, caught.value.report.possibly_billed_attempts) == (2, 4)
     assert "$5.0000 spent, " in str(caught.value)
     assert "up to $2.0000 more may be billed" in str(caught.value)
     assert not list(out.glob(".sent*"))
@@ -150,7 +150,7 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
         lines = responses.read_bytes().count(b"\n") if responses.exists() else 0
         return SimpleNamespace(free=0 if is_full and lines >= 3 else 4 << 16)
 
-    monkeypatch.setattr("numbench.journal.run_folder.shutil.disk_usage", usage)
+    monkeypatch.setattr("numbench.journal.writer.shutil.disk_usage", usage)
     with serve(good) as server:
         with pytest.raises(NumbenchError, match="No space left on device: make room; ") as caught:
             go(server, dataset, out, concurrency=4)

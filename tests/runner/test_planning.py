@@ -58,7 +58,7 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     assert plan(one).tasks[0].input_tokens == pytest.approx(characters / 3)
     # An unknown average or price makes an unknown cost.
     low = plan(RunSpec("gpt-5", reasoning="low", dataset=dataset))
-    assert low.resolved.price is not None
+    assert low.prepared.price is not None
     assert (low.total.generated_tokens, low.cost) == (None, None)
     kimi = plan(RunSpec("kimi-k2-0905", dataset=dataset))
     assert (kimi.total.generated_tokens, kimi.cost) == (5 * 12 + 5 * 13, None)
@@ -115,7 +115,7 @@ def test_a_reached_cost_limit_is_one_line_and_exit_code_3(
 
 def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) -> None:
     members = paper(dataset)
-    named = [(member.spec.model, member.resolved.description.level) for member in members]
+    named = [(member.spec.model, member.prepared.description.level) for member in members]
     assert len(set(named)) == 13
     assert named[0] == ("gpt-oss-120b", "maximal") and named[-1] == ("gemini-2.5-flash", "none")
     unknown = [member.spec.model for member in members if member.cost is None]

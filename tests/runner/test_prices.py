@@ -152,7 +152,7 @@ def test_a_service_tier_has_no_price_but_the_users_own(tmp_path: Path) -> None:
     assert price_of("openai/gpt-5", params=standard) == price_of("openai/gpt-5") is not None
     assert price_of("openai/gpt-5", params=flex) is None
     spec = RunSpec("openai/gpt-5", params=flex, out=tmp_path / "run")
-    assert (plan(spec).resolved.price, plan(spec).cost) == (None, None)
+    assert (plan(spec).prepared.price, plan(spec).cost) == (None, None)
     assert resolve(spec, describe(spec)).info.price is None
     (tmp_path / "numbench-catalogue.toml").write_text(ROW)
     price = price_of("openai/gpt-5", params=flex)
@@ -174,7 +174,7 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
     assert price_of("openai/gpt-5", params=params) is None
     assert price_of("openai/gpt-5", params={"tools": []}) == price_of("openai/gpt-5") is not None
     spec = RunSpec("openai/gpt-5", params=params, out=tmp_path / "run")
-    assert plan(spec).resolved.price is None
+    assert plan(spec).prepared.price is None
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(plan_table([plan(spec)]))
     assert "may have fees besides those for tokens" in " ".join(console.export_text().split())

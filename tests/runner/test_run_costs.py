@@ -118,7 +118,7 @@ def test_an_answer_that_is_billed_but_lost_counts_against_the_limit(
         assert billed <= 4.0
         responses = list(iter_responses(out))
         lost = sum(each.possibly_billed_attempts for each in responses)
-        assert lost == stopped.report.possibly_billed > 0
+        assert lost == stopped.report.possibly_billed_attempts > 0
         # The journal knows of everything that was billed, and so does the next call.
         assert sum(r.cost or 0.0 for r in responses) + 0.5 * lost >= billed
         assert f"up to ${0.5 * lost:.4f} more may be billed" in str(stopped)
@@ -134,7 +134,7 @@ def test_a_lost_answer_is_requested_only_a_few_times(dataset: Path, tmp_path: Pa
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", concurrency=1, policy={"max_attempts": 20})
-        assert (report.answered, report.errors, report.possibly_billed) == (9, 1, 3)
+        assert (report.answered, report.errors, report.possibly_billed_attempts) == (9, 1, 3)
         assert max(server.counts.values()) == MAX_LOST_RESPONSES
     lost = [r for r in read_run(tmp_path / "run").responses.values() if r.error]
     assert [r.attempts for r in lost] == [r.possibly_billed_attempts for r in lost] == [3]
@@ -186,7 +186,7 @@ def test_requests_that_were_not_processed_are_free(dataset: Path, tmp_path: Path
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", model=ROUTER, max_cost=5)
-    assert (report.answered, report.cost, report.possibly_billed) == (10, 5.0, 0)
+    assert (report.answered, report.cost, report.possibly_billed_attempts) == (10, 5.0, 0)
 
 
 def test_a_run_that_loses_every_answer_stops_before_any_cost_is_known(
@@ -194,7 +194,7 @@ def test_a_run_that_loses_every_answer_stops_before_any_cost_is_known(
 ) -> None:
     with serve(lambda _: servers.error(502)) as server:
         stopped = _limited(server, dataset, tmp_path / "run", max_cost=4)
-        assert len(server.received) == stopped.report.possibly_billed <= 6
+        assert len(server.received) == stopped.report.possibly_billed_attempts <= 6
     assert "lost answers may have been billed, and no cost is known" in str(stopped)
 
 

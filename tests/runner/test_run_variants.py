@@ -192,8 +192,8 @@ def test_suite_files_have_prompts_and_transforms(dataset: Path) -> None:
     )
     members = plan_suite(suite_file(Path("suite.toml"), {}, {"dataset": dataset}))
     assert len(members) == 2 + 6
-    assert [member.resolved.info.variant_label for member in members[:3]] == ["", "negate", ""]
-    assert members[-1].resolved.info.variant_label == "prompts paraphrase-5"
+    assert [member.prepared.info.variant_label for member in members[:3]] == ["", "negate", ""]
+    assert members[-1].prepared.info.variant_label == "prompts paraphrase-5"
     assert str(members[-1].spec.out) == "results/openai-x_default_small_prompts-paraphrase-5"
 
 

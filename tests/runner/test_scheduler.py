@@ -98,7 +98,7 @@ def test_the_runs_of_one_provider_in_a_suite_share_their_cap(
     with serve(servers.plain) as server:
         members = plan_suite(list(paper_suite({}, common | {"base_url": server.url})))
         run_suite(members, policy=QUICK)
-    providers = Counter(str(each.resolved.description.route).partition("/")[0] for each in members)
+    providers = Counter(str(each.prepared.description.route).partition("/")[0] for each in members)
     assert sorted(Counter(map(id, used)).values()) == sorted(2 * n for n in providers.values())
 
 

@@ -64,11 +64,9 @@ def datasets() -> None:
     opened = {name: open_dataset(name).manifest for name in dataset_names()}
     listed = []
     for name, manifest in opened.items():
-        count, members = (
-            sum(file.items for file in manifest.files),
-            {file.task for file in manifest.files},
-        )
-        listed.append(ListedDataset(name, manifest.split, count, len(members)))
+        questions = sum(file.items for file in manifest.files)
+        of_tasks = {file.task for file in manifest.files}
+        listed.append(ListedDataset(name, manifest.split, questions, len(of_tasks)))
     console().print(record_table(set_result(listed)))
 
 

@@ -172,7 +172,7 @@ def memory_test(*, dry_run: DryRun = False, **values: Any) -> None:
     from numbench.scoring import is_correct
 
     planned = plan_memory_test(MemoryTestSpec(**given_values(values)))
-    _print_plans(planned.members)
+    _print_plans(planned.plans)
     print(planned.registration.rule.summary)
     if dry_run:
         return
@@ -239,10 +239,10 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     can_retry_errors: whether the command has an option for that.
     """
     counts = f"{report.answered:,} answered now, {report.skipped:,} done earlier"
-    attempts = "attempt" if report.possibly_billed == 1 else "attempts"
-    lost = f", {report.possibly_billed:,} {attempts} without an answer may have been billed"
-    billed = lost if report.possibly_billed else ""
-    print(f"{report.path}: {counts}, {report.errors:,} failed{billed}")
+    if lost := report.possibly_billed_attempts:
+        attempts = "attempt" if lost == 1 else "attempts"
+        billed = f", {lost:,} {attempts} without an answer may have been billed"
+    print(f"{report.path}: {counts}, {report.errors:,} failed{billed if lost else ''}")
     for warning in report.warnings:
         print_to_stderr(f"warning: {report.path}: {warning}")
     if not report.errors or report.failure:

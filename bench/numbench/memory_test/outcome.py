@@ -83,12 +83,12 @@ def find_outcomes(runs: Sequence[ScoredRun]) -> tuple[Outcome, ...]:
 
     The rule is about the protocol `exact`; runs under another one have no outcome.
     """
-    members: dict[Path, dict[str, ScoredRun]] = defaultdict(dict)
+    runs_in: dict[Path, dict[str, ScoredRun]] = defaultdict(dict)
     for run in runs:
         if run.protocol == "exact" and run.path.name in (FROZEN_RUN, FRESH_RUN):
-            members[run.path.parent][run.path.name] = run
+            runs_in[run.path.parent][run.path.name] = run
     found = []
-    for folder, pair in members.items():
+    for folder, pair in runs_in.items():
         registration = read_registration(folder)
         if registration is not None and len(pair) == 2:
             found.append(outcome(folder, registration, pair[FROZEN_RUN], pair[FRESH_RUN]))

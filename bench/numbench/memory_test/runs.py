@@ -42,7 +42,7 @@ class MemoryTestPlan(NamedTuple):
     folder: Path
     frozen: Dataset
     registration: Registration
-    members: tuple[Plan, Plan]
+    plans: tuple[Plan, Plan]
 
 
 def plan_memory_test(spec: MemoryTestSpec) -> MemoryTestPlan:
@@ -71,17 +71,17 @@ def plan_memory_test(spec: MemoryTestSpec) -> MemoryTestPlan:
     stored = read_registration(folder)
     if stored is not None:
         check_same(folder, draft, stored)
-    members = (
+    plans = (
         plan(replace(spec, out=folder / FROZEN_RUN)),
         _plan_fresh(spec, folder, folder / FRESH_ITEMS if stored else spec.dataset),
     )
-    _check_seed(folder, stored, members)
-    return MemoryTestPlan(spec, folder, frozen, stored or draft, members)
+    _check_seed(folder, stored, plans)
+    return MemoryTestPlan(spec, folder, frozen, stored or draft, plans)
 
 
-def _check_seed(folder: Path, stored: Registration | None, members: Iterable[Plan]) -> None:
+def _check_seed(folder: Path, stored: Registration | None, plans: Iterable[Plan]) -> None:
     """Raise BadInput if questions would be asked that the model may know since a test's end."""
-    if stored and stored.seed is not None and any(each.is_open for each in members):
+    if stored and stored.seed is not None and any(each.is_open for each in plans):
         raise BadInput(
             f"{folder}: the seed of the fresh questions is revealed, so nothing more is asked; "
             "choose another --out for a new memory test"
@@ -109,7 +109,7 @@ def run_both(
     Raises what `run_suite` raises, and BadInput for a memory test that differs from the registered
     one.
     """
-    folder, (frozen, fresh) = planned.folder, planned.members
+    folder, (frozen, fresh) = planned.folder, planned.plans
     with run_lock(folder):
         registration = register(folder, planned.frozen, planned.registration)
         # Another process may have registered it since the plan.

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from numbench.errors import BadInput
-from numbench.models.base import Api, Model, RequestSettings, is_host_of, normalize_base_url
+from numbench.models.base import Api, Model, RequestSettings
+from numbench.models.base_url import is_host_of, normalize_base_url
 from numbench.models.facts import (
     DEFAULT_LEVEL,
     TOKENS_LEVEL,

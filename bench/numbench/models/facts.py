@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from numbench.errors import BadInput
-from numbench.models.base import may_see_keys
+from numbench.models.base_url import may_see_keys
 
 USER_CATALOGUE = "numbench-catalogue.toml"
 """The user's catalogue in the working directory."""
@@ -41,16 +41,34 @@ TOKENS_LEVEL = re.compile(r"([0-9]{1,9})-tokens")
 """The names of levels with a number of reasoning tokens."""
 
 _LEVEL = re.compile(r"[a-z0-9][a-z0-9.-]*")
-_OWN_PARAMETERS = {
-    *("messages", "input", "contents", "system", "stream", "model", "seed"),
-    *("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens"),
-}
-"""Parameters that the wire formats set: records and cost limits rely on them."""
-
 _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d\d-\d\d)$")
 
 NOTICE_DAYS = 30
 """From so many days before a model retires on, plans and runs say so."""
+
+_PARAMETERS = tomllib.loads(Path(__file__).with_name("parameters.toml").read_text("utf-8"))
+
+LIST_PRICE_VALUES = frozenset(_PARAMETERS["values"]["list_price"])
+"""Values of priced parameters, in requests and answers, with which the list price applies."""
+
+
+def folded(name: str) -> str:
+    """Return the name of a parameter without underscores, in lower case."""
+    return name.replace("_", "").lower()
+
+
+OWN_PARAMETERS = {
+    folded(name): advice for advice, names in _PARAMETERS["own"].items() for name in names
+}
+"""What to do instead of setting a parameter that numbench sets, by folded names."""
+
+ParameterKind = Literal["messages", "varying", "priced", "fees"]
+
+
+def is_parameter(name: str, kind: ParameterKind) -> bool:
+    """Return whether a parameter of a request is of a kind in `parameters.toml`."""
+    return folded(name) in map(folded, _PARAMETERS["kinds"][kind])
+
 
 _Tokens = Annotated[int, Meta(ge=1)]
 _Dollars = Annotated[float, Meta(ge=0, le=1e9)]
@@ -70,10 +88,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tokens: _Tokens | None = None
 
     def __post_init__(self) -> None:
-        for name in _OWN_PARAMETERS.intersection(self.request):
-            raise ValueError(
-                f"request.{name}: numbench sets it; use the fields route, seed and max_tokens"
-            )
+        for name in self.request:
+            if folded(name) in OWN_PARAMETERS and name != "temperature":
+                fields = "route, seed, max_tokens and structured"
+                raise ValueError(f"request.{name}: numbench sets it; use the fields {fields}")
 
 
 class ReasoningLevel(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -43,6 +43,15 @@ _MAX_MESSAGE_LENGTH = 300
 _NO_USAGE = Usage()
 
 
+class Unreached(Failure, frozen=True):
+    """There was no connection to the server, so that the request was not sent."""
+
+    @property
+    def reason(self) -> str:
+        """Why there was none."""
+        return self.message.removeprefix(_CONNECTION_FAILED)
+
+
 class ProviderError(NumbenchError):
     """A request other than for a completion failed, for example one that starts a batch job.
 
@@ -163,7 +172,7 @@ def run_failure(message: str) -> Failure:
 
 def wrong_server_failure(reason: object) -> Failure:
     """Return the failure of a request to a host that does not exist or speaks another protocol."""
-    return Failure(kind="run", message=f"{_CONNECTION_FAILED}{reason}")
+    return Unreached(kind="run", message=f"{_CONNECTION_FAILED}{reason}")
 
 
 def connection_failure(reason: object, was_sent: bool = True) -> Failure:
@@ -173,16 +182,9 @@ def connection_failure(reason: object, was_sent: bool = True) -> Failure:
     whether there was a connection, so that the request may have been processed.
     """
     message = f"{_CONNECTION_FAILED}{str(reason) or type(reason).__name__}"
-    return transient_failure(message, possibly_billed=was_sent)
-
-
-def connection_error(failure: Failure) -> str | None:
-    """Return why there was no connection to the server, None if the request may have been sent."""
-    if failure.status is not None or failure.possibly_billed:
-        return None
-    message = failure.message
-    is_unsent = message.startswith(_CONNECTION_FAILED)
-    return message.removeprefix(_CONNECTION_FAILED) if is_unsent else None
+    if not was_sent:
+        return Unreached(kind="transient", message=message)
+    return unreadable_failure(message)
 
 
 def failed_completion(

@@ -11,7 +11,8 @@ import msgspec
 
 from numbench._version import __version__
 from numbench.core.secrets import known_secrets, named_secrets
-from numbench.models.base import PLACEHOLDER_KEY, Message, ModelTarget, RequestSettings, is_host_of
+from numbench.models.base import PLACEHOLDER_KEY, Message, ModelTarget, RequestSettings
+from numbench.models.base_url import is_host_of
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
     ProviderError,

@@ -15,14 +15,8 @@ from typing import Any
 from numbench.core.secrets import known_secrets, named_secrets
 from numbench.errors import BadInput
 from numbench.models import failures
-from numbench.models.base import (
-    PLACEHOLDER_KEY,
-    Message,
-    Model,
-    ModelTarget,
-    RequestSettings,
-    is_loopback,
-)
+from numbench.models.base import PLACEHOLDER_KEY, Message, Model, ModelTarget, RequestSettings
+from numbench.models.base_url import is_loopback
 from numbench.models.error_bodies import retry_after
 from numbench.models.formats import FORMATS
 from numbench.models.formats.base import Charges

@@ -9,16 +9,8 @@ from weakref import WeakValueDictionary
 
 from numbench.core.secrets import check_api_key, key_from_environment, load_env_file
 from numbench.errors import BadInput
-from numbench.models.base import (
-    PLACEHOLDER_KEY,
-    PROVIDERS_OWN,
-    Model,
-    ModelTarget,
-    Server,
-    is_host_of,
-    is_loopback,
-    may_see_keys,
-)
+from numbench.models.base import PLACEHOLDER_KEY, PROVIDERS_OWN, Model, ModelTarget, Server
+from numbench.models.base_url import is_host_of, is_loopback, may_see_keys
 from numbench.models.catalogue import (
     ModelDescription,
     describe_hosted,

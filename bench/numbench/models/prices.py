@@ -20,8 +20,8 @@ import msgspec
 from msgspec import Struct
 
 from numbench.journal.served_models import is_same_model
+from numbench.models.facts import LIST_PRICE_VALUES, bundled_tables, is_parameter, user_tables
 from numbench.models.facts import Price as Price
-from numbench.models.facts import bundled_tables, user_tables
 from numbench.models.providers import find_provider
 from numbench.records import CACHE_WRITES, Completion, Usage
 
@@ -128,21 +128,6 @@ def _facts(row: Mapping[str, str]) -> ModelFacts:
 
 NO_PARAMETERS: Mapping[str, object] = MappingProxyType({})
 
-_PRICED_PARAMETERS = ("inference_geo", "service_tier", "serviceTier", "speed")
-"""Parameters of a request that change its price at a provider."""
-
-_LIST_PRICE_VALUES = {"default", "standard", "standard_only", "on_demand", "global"}
-_LIST_PRICE_VALUES |= {"not_available"}
-"""Values of those parameters, in requests and answers, with which the list price applies."""
-
-_FEE_PARAMETERS = frozenset(
-    ["enablesearch", "mcpservers", "plugins", "searchparameters", "tools", "websearchoptions"]
-)
-"""Parameters that let a provider use tools, with fees besides those for tokens.
-
-In lower case without underscores.
-"""
-
 
 def find_price(
     route: str, base_url: str | None = None, params: Mapping[str, object] = NO_PARAMETERS
@@ -161,8 +146,8 @@ def find_price(
     own = [price for price in user_tables().price if price.route == route and price.is_current]
     if own:
         return msgspec.structs.replace(own[-1], own=True)
-    priced = [params[name] for name in _PRICED_PARAMETERS if name in params]
-    if base_url is not None or any(value not in _LIST_PRICE_VALUES for value in priced):
+    priced = [value for name, value in params.items() if is_parameter(name, "priced")]
+    if base_url is not None or any(value not in LIST_PRICE_VALUES for value in priced):
         return None
     provider = find_provider(route.partition("/")[0])
     prices = (*(provider.prices if provider else ()), *bundled_tables().price)
@@ -199,8 +184,7 @@ def find_answer_price(
 
 def fee_parameters(params: Mapping[str, object]) -> list[str]:
     """Return the names of the parameters that let a provider use tools, which have fees."""
-    folded = {name: name.replace("_", "").lower() for name, value in params.items() if value}
-    return [name for name in folded if folded[name] in _FEE_PARAMETERS]
+    return [name for name, value in params.items() if value and is_parameter(name, "fees")]
 
 
 def _mapped_price(route: str) -> Price | None:
@@ -241,8 +225,8 @@ def _surcharge(
     extra: Mapping[str, object], surcharges: Mapping[str, float], is_batch: bool
 ) -> float | None:
     """Return the factor on the price by the tier and region that an answer names, if known."""
-    values = {str(extra[name]).lower() for name in _PRICED_PARAMETERS if name in extra}
-    values -= _LIST_PRICE_VALUES | ({"batch"} if is_batch else set())
+    values = {str(extra[name]).lower() for name in extra if is_parameter(name, "priced")}
+    values -= LIST_PRICE_VALUES | ({"batch"} if is_batch else set())
     return math.prod(map(surcharges.__getitem__, values)) if values <= surcharges.keys() else None
 
 

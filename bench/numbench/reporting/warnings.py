@@ -13,9 +13,8 @@ from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.reporting.values import Configuration
 from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
-from numbench.scoring.error_kinds import score_with_conventions
+from numbench.scoring.error_kinds import UNANSWERED_STATUSES, score_with_conventions
 from numbench.scoring.scored_run import counted_rows, item_groups
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM

@@ -14,13 +14,14 @@ from msgspec import structs
 
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal.conversations import joined
-from numbench.journal.run_folder import Journal, timestamp
+from numbench.journal.run_folder import timestamp
+from numbench.journal.writer import Journal
 from numbench.models import Model, ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.facts import USER_CATALOGUE
-from numbench.models.failures import connection_error
+from numbench.models.failures import Unreached
 from numbench.records import Completion, Failure, ItemSample, Job, Response
-from numbench.runner.budget import RunCosts, limit_message
+from numbench.runner.budget import Budget, RunCosts
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.request_source import RequestSource
@@ -62,9 +63,8 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
     """Return the error to show: a wrong server or model, with what to change, or `refusal`."""
     url = description.identity.get("base_url")
     base_url = None if url is None else str(url).rstrip("/")
-    reason = connection_error(refusal.failure)
-    if reason is not None and not refusal.had_answers:
-        return _connection_error(refusal, base_url, reason)
+    if isinstance(refusal.failure, Unreached) and not refusal.had_answers:
+        return _connection_error(refusal, base_url, refusal.failure.reason)
     if refusal.failure.status == 401 and base_url and not refusal.had_answers:
         return NumbenchError(
             f"{refusal}; name the environment variable with the key for {base_url} by "
@@ -139,7 +139,7 @@ class ActiveRun(ABC):
     is sent.
     """
 
-    resolved: PreparedRun
+    prepared: PreparedRun
     client: Model | BatchService
     source: RequestSource
     requests: Sequence[ItemSample]
@@ -187,7 +187,7 @@ class ActiveRun(ABC):
         except NumbenchError as error:
             self.journal.discard_if_empty()
             if isinstance(error, Refusal):
-                error = explain_refusal(error, self.resolved.description)
+                error = explain_refusal(error, self.prepared.description)
             report = self._report()
             has_state = report.possibly_billed_cost or not self.journal.is_empty
             if self.journal.failed or not has_state:
@@ -217,12 +217,12 @@ class ActiveRun(ABC):
     def result(self) -> RunReport:
         """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""
         report, jobs = self._report(), ""
-        if self.resolved.spec.batch:
+        if self.prepared.spec.batch:
             jobs = "; batch jobs continue at the provider, which bills them"
         if report.interrupted:
             raise RunInterrupted(f"interrupted{jobs}: {report.state}", report)
         if self.source.open_count:
-            if any(map(self.costs.is_closed, self.resolved.tasks)):
+            if any(map(self.costs.is_closed, self.prepared.tasks)):
                 raise CostLimitReached(limit_message(self.costs.budget, report), report)
             if self.reached_time_limit:
                 raise TimeLimitReached(f"stopped at --time-limit{jobs}: {report.state}", report)
@@ -232,13 +232,13 @@ class ActiveRun(ABC):
         progress = self.stats.progress()
         return replace(
             self.stats.report,
-            path=self.resolved.folder,
+            path=self.prepared.folder,
             skipped=self.source.skipped,
             seconds=progress.seconds,
             interrupted=self._is_interrupted,
-            possibly_billed_cost=self.costs.possibly_billed,
+            possibly_billed_cost=self.costs.possibly_billed_cost,
             unanswered=progress.total - progress.overall.answered,
-            warnings=(*self.resolved.description.notices, *self.state.served.warnings),
+            warnings=(*self.prepared.description.notices, *self.state.served.warnings),
         )
 
     async def store(
@@ -250,18 +250,18 @@ class ActiveRun(ABC):
         earlier call, with another token limit.
         """
         about: dict[str, Any] = {"batch_job": job.id} if job else {}
-        completion = self.resolved.with_results(attempts.requested, completion)
+        completion = self.prepared.with_results(attempts.requested, completion)
         outcome = self.state.outcomes.get(attempts.requested.id)
         if outcome in get_args(RetryKind):
-            limit = job.max_tokens if job else self.resolved.new_token_limit
+            limit = job.max_tokens if job else self.prepared.retry_token_limit
             about |= {"retry_of": outcome, "max_tokens": limit}
         response = structs.replace(make_response(attempts, completion), **about)
         await self.journal.append(response)
         self.costs.count(attempts.requested, response, attempts.failed_cost)
         return response
 
-    def count(self, requested: ItemSample, response: Response) -> list[ItemSample]:
-        """Count a result that is on disk, and return the requests that it unlocks.
+    def record(self, requested: ItemSample, response: Response) -> list[ItemSample]:
+        """Take a result into account, which is on disk; return the requests that it unlocks.
 
         A reply with calls that have results unlocks the next request of its conversation.
         """
@@ -279,6 +279,29 @@ class ActiveRun(ABC):
         """Show the progress of the run."""
         fields = self.source.progress_fields() | self.progress_fields()
         self.on_progress(self.stats.progress(**fields))
+
+
+def limit_message(budget: Budget, report: RunReport) -> str:
+    """Return why a run stopped at a cost limit, what it has cost, and how to continue."""
+    limit, advice = f"--max-cost {budget.max_cost:g}", " with a larger --max-cost"
+    if budget.cost_unknown:
+        advice = " without --max-cost"
+        reason = (
+            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
+            "enforced"
+        )
+    elif budget.lost_before_any_cost:
+        advice = ""
+        reason = (
+            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
+            "no cost is known"
+        )
+    elif budget.spent > budget.max_cost:
+        reason = f"stopped after an unusually expensive answer exceeded {limit}"
+    else:
+        reason = f"stopped before exceeding {limit}"
+    state = report.describe(f"the same command{advice} continues")
+    return f"{reason}: ${budget.spent:.4f} spent, {state}"
 
 
 def make_response(attempts: Attempts, completion: Completion) -> Response:
@@ -299,6 +322,6 @@ def make_response(attempts: Attempts, completion: Completion) -> Response:
         attempts=attempts.number,
         at=timestamp(),
         cost_of_failed_attempts=failed_cost or None,
-        possibly_billed_attempts=attempts.possibly_billed,
+        possibly_billed_attempts=attempts.possibly_billed_attempts,
         **fields,
     )

@@ -132,7 +132,7 @@ class BatchJobs(ActiveRun):
                 state="planned",
                 items=tuple(request.id for request in requests),
                 at=timestamp(),
-                max_tokens=self.resolved.new_token_limit,
+                max_tokens=self.prepared.retry_token_limit,
             )
             self.journal.record(job)
             self._uncollected[job.key] = set(job.items)
@@ -178,7 +178,7 @@ class BatchJobs(ActiveRun):
     def _requested(self, request_id: str) -> ItemSample | None:
         """Return an open request, or one that only an earlier call of the run has submitted."""
         item_id, sample = parse_request_id(request_id)
-        item = self.resolved.dataset.by_id.get(item_id)
+        item = self.prepared.dataset.by_id.get(item_id)
         return self._open.get(request_id) or (ItemSample(item, sample) if item else None)
 
     async def _wait_for_one(self) -> Job:
@@ -256,7 +256,7 @@ class BatchJobs(ActiveRun):
                 error=transient_failure("the batch job ended without a result for this item")
             )
         attempts = Attempts(requested, number=self._jobs_with[request_id])
-        completion = self.resolved.with_cost(result, is_batch=True)
+        completion = self.prepared.with_cost(result, is_batch=True)
         is_last = attempts.number >= self.policy.max_batch_attempts
         is_repeated = is_open and is_retryable(result.error) and not is_last
         self.stats.report.retries += is_repeated
@@ -265,7 +265,7 @@ class BatchJobs(ActiveRun):
         response = await self.store(attempts, completion, job)
         if is_open and not is_repeated:
             del self._open[request_id]
-            self.count(requested, response)
+            self.record(requested, response)
         else:
             self.stats.count_abandoned(response)
         self.report_progress()
@@ -275,7 +275,7 @@ class BatchJobs(ActiveRun):
         requests: list[BatchRequest] = []
         total_bytes = 0
         for requested in unsent:
-            request = BatchRequest(requested.id, *self.resolved.request(requested, self.timeout))
+            request = BatchRequest(requested.id, *self.prepared.request(requested, self.timeout))
             request_bytes = self.client.size(request)
             is_full = len(requests) == self._max_requests_per_job
             if requests and (is_full or total_bytes + request_bytes > self.client.max_bytes):

@@ -1,4 +1,4 @@
-"""What a command may cost: what is admitted, reserved, spent and possibly billed, and in words.
+"""What a command may cost: what is admitted, reserved, spent and possibly billed.
 
 No request is sent whose cost might exceed the limit of its command.
 """
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numbench.records import Completion, ItemSample
-from numbench.runner.progress import RunReport
 
 _ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
@@ -33,8 +32,8 @@ class TaskCosts:
     """What the requests of one task of a run have cost and may cost, in US dollars.
 
     expected, bound: of one request, and the most that it can cost; None if unknown. highest: of the
-    costs so far. in_flight: requests whose cost is reserved. possibly_billed: attempts without an
-    answer that may have been billed. is_closed: no request fits the limit any more.
+    costs so far. in_flight: requests whose cost is reserved. possibly_billed_attempts: those
+    without an answer that may have been billed. is_closed: no request fits the limit any more.
     """
 
     expected: float | None = None
@@ -43,7 +42,7 @@ class TaskCosts:
     count: int = 0
     total: float = 0.0
     in_flight: int = 0
-    possibly_billed: int = 0
+    possibly_billed_attempts: int = 0
     is_closed: bool = False
 
     @property
@@ -150,15 +149,17 @@ class RunCosts:
         self.budget.add(Path(), self)
 
     @property
-    def possibly_billed(self) -> float:
+    def possibly_billed_cost(self) -> float:
         """US dollars that attempts without an answer may have cost, beyond `spent`."""
-        return sum(each.possibly_billed * self._value(each) for each in self.tasks.values())
+        return sum(
+            each.possibly_billed_attempts * self._value(each) for each in self.tasks.values()
+        )
 
     @property
     def committed(self) -> float:
         """US dollars that are spent, may have been billed, or are reserved."""
         in_flight = sum(each.in_flight * self._value(each) for each in self.tasks.values())
-        return self.spent + self.possibly_billed + in_flight
+        return self.spent + self.possibly_billed_cost + in_flight
 
     def tail_margin(self, is_alone: bool) -> float:
         """Return by how much one request in flight may exceed its share, 0 if there is none."""
@@ -242,7 +243,7 @@ class RunCosts:
 
         `is_earlier`: they were made by an earlier call.
         """
-        self.tasks[task].possibly_billed += attempts
+        self.tasks[task].possibly_billed_attempts += attempts
         if not is_earlier and not self._value(self.tasks[task]):
             self.budget.unpriced_attempts += attempts
 
@@ -262,26 +263,3 @@ class RunCosts:
         """Return the estimate for a task, else the most expensive answer of the others."""
         estimate = task.estimate
         return self.budget.highest_cost if estimate is None else estimate
-
-
-def limit_message(budget: Budget, report: RunReport) -> str:
-    """Return why a run stopped at a cost limit, what it has cost, and how to continue."""
-    limit, advice = f"--max-cost {budget.max_cost:g}", " with a larger --max-cost"
-    if budget.cost_unknown:
-        advice = " without --max-cost"
-        reason = (
-            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
-            "enforced"
-        )
-    elif budget.lost_before_any_cost:
-        advice = ""
-        reason = (
-            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
-            "no cost is known"
-        )
-    elif budget.spent > budget.max_cost:
-        reason = f"stopped after an unusually expensive answer exceeded {limit}"
-    else:
-        reason = f"stopped before exceeding {limit}"
-    state = report.describe(f"the same command{advice} continues")
-    return f"{reason}: ${budget.spent:.4f} spent, {state}"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
-from numbench.models.prices import fee_parameters
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun
@@ -40,17 +38,17 @@ class TaskPlan(NamedTuple):
 
 
 def plan_task(
-    resolved: PreparedRun,
+    prepared: PreparedRun,
     task: str,
     requests: Sequence[ItemSample],
     averages: Mapping[str, float],
 ) -> TaskPlan:
     """Return what `requests` of one task take. averages: generated tokens per request, by task."""
-    prefix = resolved.prefix_characters(task)
+    prefix = prepared.prefix_characters(task)
     characters = sum(prefix + len(request.item.prompt) for request in requests)
     input_tokens = characters / CHARACTERS_PER_TOKEN
     generated = averages[task] * len(requests) if task in averages else None
-    cost = None if generated is None else resolved.expected_cost(input_tokens, generated)
+    cost = None if generated is None else prepared.expected_cost(input_tokens, generated)
     return TaskPlan(task, len(requests), input_tokens, generated, cost)
 
 
@@ -76,117 +74,77 @@ def published_configurations() -> tuple[tuple[str, str], ...]:
     return tuple((names[display], level) for display, level in published_means())
 
 
-def cost_limit_note(resolved: PreparedRun) -> str:
+def cost_limit_note(prepared: PreparedRun) -> str:
     """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
-    missing = ["--max-tokens"] if resolved.settings.max_tokens is None else []
-    if not missing and resolved.description.known.limit_excludes_reasoning:
+    missing = ["--max-tokens"] if prepared.settings.max_tokens is None else []
+    if not missing and prepared.description.known.limit_excludes_reasoning:
         missing.append("a token limit that includes the reasoning, which this provider lacks")
-    if resolved.price is None or resolved.price.varies:
+    if prepared.price is None or prepared.price.varies:
         missing.append(f"an exact price in {USER_CATALOGUE}")
-    if resolved.spec.max_cost is None or not missing:
+    if prepared.spec.max_cost is None or not missing:
         return ""
     return (
-        f"--max-cost {resolved.spec.max_cost:g} is best effort: the most that one answer can cost "
+        f"--max-cost {prepared.spec.max_cost:g} is best effort: the most that one answer can cost "
         f"is unknown without {' and '.join(missing)}"
     )
 
 
-def has_unlimited_answers(resolved: PreparedRun) -> bool:
+def has_unlimited_answers(prepared: PreparedRun) -> bool:
     """Return whether only the context of one's own server bounds an answer."""
-    is_own_server = bool(resolved.description.identity.get("base_url"))
-    return is_own_server and resolved.settings.max_tokens is None
+    is_own_server = bool(prepared.description.identity.get("base_url"))
+    return is_own_server and prepared.settings.max_tokens is None
 
 
-def length_note(resolved: PreparedRun) -> str:
+def length_note(prepared: PreparedRun) -> str:
     """Return what bounds an answer if there is no token limit; empty if there is one."""
-    if not has_unlimited_answers(resolved):
+    if not has_unlimited_answers(prepared):
         return ""
     return "Length of an answer: limited by the server's context only; --max-tokens N sets a limit"
 
 
-def check_cost_limit(resolved: PreparedRun) -> None:
-    """Raise BadInput if there is a cost limit that cannot be enforced."""
-    if resolved.spec.max_cost is None:
-        return
-    model, route = resolved.spec.model, resolved.description.route
-    params, price = resolved.spec.params, resolved.price
-    if route is None:
-        raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
-    provider = resolved.description.provider
-    if not provider.reports_cost and (names := fee_parameters(params)):
-        raise BadInput(
-            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
-            "be enforced; omit one of them"
-        )
-    if not provider.reports_cost and (price is None or price.varies):
-        raise BadInput(
-            f"{model}: no price is known for {route} and {provider.name} reports no cost, so "
-            f"--max-cost cannot be enforced; add the price to {USER_CATALOGUE}"
-        )
-
-
-def check_known_costs(resolved: PreparedRun, unpriced: str | None, unknown: Sequence[str]) -> None:
-    """Raise BadInput if what a run has on disk, or its batch, rules its cost limit out.
-
-    unpriced: an item with an answer of unknown cost. unknown: the tasks whose costs are unknown.
-    """
-    if resolved.spec.max_cost is None:
-        return
-    if unpriced is not None:
-        raise BadInput(
-            f"the run contains an answer of unknown cost ({unpriced}), so --max-cost cannot "
-            "be enforced; choose another --out"
-        )
-    if resolved.spec.batch and unknown:
-        raise BadInput(
-            f"the cost per item of {', '.join(unknown)} is unknown for {resolved.spec.model}, so "
-            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
-        )
-
-
-def estimated_costs(resolved: PreparedRun) -> tuple[dict[str, float], dict[str, float]]:
+def estimated_costs(prepared: PreparedRun) -> tuple[dict[str, float], dict[str, float]]:
     """Return the expected and the highest US dollars per request of each task, as far as known.
 
     They matter for a cost limit only; without one there are none.
     """
-    if resolved.spec.max_cost is None:
+    if prepared.spec.max_cost is None:
         return {}, {}
-    return _expected_costs(resolved), highest_costs(resolved)
+    return _expected_costs(prepared), highest_costs(prepared)
 
 
-def _expected_costs(resolved: PreparedRun) -> dict[str, float]:
-    averages = published_tokens(resolved.spec.model, resolved.description.level)
+def _expected_costs(prepared: PreparedRun) -> dict[str, float]:
+    averages = published_tokens(prepared.spec.model, prepared.description.level)
     plans = [
-        plan_task(resolved, task, requests, averages)
-        for task, requests in resolved.requests_by_task.items()
+        plan_task(prepared, task, requests, averages)
+        for task, requests in prepared.requests_by_task.items()
     ]
     return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
 
 
-def highest_costs(resolved: PreparedRun) -> dict[str, float]:
+def highest_costs(prepared: PreparedRun) -> dict[str, float]:
     """Return the most US dollars that a request of each task can cost, as far as they are known.
 
     That takes a price and a token limit that bounds all that is billed. A token has at least one
     character. With a tool, the last request of a conversation repeats all replies and results.
     """
-    limit, price = resolved.settings.max_tokens, resolved.price
-    is_limit = limit is not None and not resolved.description.known.limit_excludes_reasoning
+    limit, price = prepared.settings.max_tokens, prepared.price
+    is_limit = limit is not None and not prepared.description.known.limit_excludes_reasoning
     if not is_limit or price is None or price.varies:
         return {}
     assert limit is not None
     write = max(0.0, (price.cache_write or 0.0) - price.input) / 1e6
     earlier = 0
-    if resolved.spec.tools:
+    if prepared.spec.tools:
         result_tokens = calculator.MAX_RESULT_CHARACTERS + _MESSAGE_OVERHEAD_TOKENS
         turn_tokens = limit + calculator.MAX_CALLS * result_tokens
-        earlier = _TOOL_TOKENS + (resolved.spec.max_turns - 1) * turn_tokens
+        earlier = _TOOL_TOKENS + (prepared.spec.max_turns - 1) * turn_tokens
     highest = {}
-    for task, requests in resolved.requests_by_task.items():
-        messages = resolved.prompt_prefix(task)
+    for task, requests in prepared.requests_by_task.items():
+        messages = prepared.prompt_prefix(task)
         prefix = sum(len(message.content) + _MESSAGE_OVERHEAD_TOKENS for message in messages)
         longest = max((len(request.item.prompt) for request in requests), default=0)
         input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS + earlier
         if price.priced_up_to is None or input_tokens <= price.priced_up_to:
-            expected = resolved.expected_cost(input_tokens, limit) or 0.0
+            expected = prepared.expected_cost(input_tokens, limit) or 0.0
             highest[task] = expected + input_tokens * write
     return highest

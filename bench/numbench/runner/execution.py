@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from numbench.core.signals import stop_on_signals
 from numbench.errors import BadInput
 from numbench.horizon.items import AskedItems
-from numbench.journal.run_folder import Journal
+from numbench.journal.writer import Journal
 from numbench.runner.active_run import ActiveRun
 from numbench.runner.batch_jobs import BatchJobs
 from numbench.runner.budget import Budget
@@ -106,10 +106,10 @@ def _open_alone(
     )
 
 
-def check_retirement(resolved: PreparedRun) -> None:
+def check_retirement(prepared: PreparedRun) -> None:
     """Raise BadInput if the provider no longer serves the model, unless the user knows that."""
-    known, name = resolved.description.known, resolved.spec.model
-    if known.is_retired and not resolved.spec.allow_retired:
+    known, name = prepared.description.known, prepared.spec.model
+    if known.is_retired and not prepared.spec.allow_retired:
         raise BadInput(
             f"{name} {known.retirement}; choose another model, or add --allow-retired to use it "
             "anyway"
@@ -118,7 +118,7 @@ def check_retirement(resolved: PreparedRun) -> None:
 
 @contextmanager
 def open_run(
-    resolved: PreparedRun,
+    prepared: PreparedRun,
     judge: ScoreCallback | None,
     policy: RetryPolicy,
     budget: Budget,
@@ -130,39 +130,39 @@ def open_run(
 
     budget, pacer, time_limit: those of the whole command. on_progress: None for a display.
     """
-    spec = resolved.spec
-    check_retirement(resolved)
-    client = resolved.open_client()
+    spec = prepared.spec
+    check_retirement(prepared)
+    client = prepared.open_client()
     display: Any = nullcontext(on_progress)
     if on_progress is None:
-        if note := cost_limit_note(resolved):
+        if note := cost_limit_note(prepared):
             print(note, file=sys.stderr)
-        display = show_progress(resolved.title)
-    concurrency = spec.concurrency or resolved.description.provider.concurrency
-    is_paid_per_request = not spec.batch and resolved.description.route is not None
+        display = show_progress(prepared.title)
+    concurrency = spec.concurrency or prepared.description.provider.concurrency
+    is_paid_per_request = not spec.batch and prepared.description.route is not None
     max_in_flight = concurrency if is_paid_per_request else 0
     with (
-        Journal(resolved.folder, resolved.info, max_in_flight) as journal,
+        Journal(prepared.folder, prepared.info, max_in_flight) as journal,
         display as watch,
     ):
-        store_prompts(resolved.folder, resolved.variant.prompts)
-        record_requests(resolved.folder, resolved.requests)
+        store_prompts(prepared.folder, prepared.variant.prompts)
+        record_requests(prepared.folder, prepared.requests)
         # Only now, because another call may have added to it since the plan.
-        state = read_state(resolved, judge)
-        if on_progress is None and (note := length_note(resolved)):
+        state = read_state(prepared, judge)
+        if on_progress is None and (note := length_note(prepared)):
             again = sum(kind == "failed" for kind in state.outcomes.values())
             asked = f"; {again:,} questions that had no answer yet are asked again" if again else ""
             print(f"{note}{asked}", file=sys.stderr)
-        budget.add(resolved.folder, state.costs)
-        source = _open_source(resolved, judge, journal, state)
+        budget.add(prepared.folder, state.costs)
+        source = _open_source(prepared, judge, journal, state)
         requests = source.start()
         stats = state.statistics(source.requests_so_far(), requests, judge)
-        stats.report.possibly_billed += journal.lost_attempts
+        stats.report.possibly_billed_attempts += journal.lost_attempts
         of_requests = {} if spec.batch else {"concurrency": concurrency, "pacer": pacer}
         kind: Any = BatchJobs if spec.batch else Workers
         yield kind(
             client=client,
-            resolved=resolved,
+            prepared=prepared,
             source=source,
             requests=requests,
             journal=journal,
@@ -177,18 +177,18 @@ def open_run(
 
 
 def _open_source(
-    resolved: PreparedRun, judge: ScoreCallback | None, journal: Journal, state: RunState
+    prepared: PreparedRun, judge: ScoreCallback | None, journal: Journal, state: RunState
 ) -> RequestSource:
     """Return the requests of a run on a dataset, or of a measurement."""
-    spec = resolved.spec
+    spec = prepared.spec
     if isinstance(spec, HorizonSpec):
         if judge is None:
             raise ValueError("a measurement needs `judge`, to know which answers are right")
-        assert isinstance(resolved.dataset, AskedItems)
-        items = resolved.dataset.items
-        return HorizonRequests(resolved.open_measurements(), items, spec.samples, judge, journal)
-    requests = list(interleave(resolved.requests_by_task.values()))
-    unanswered = open_requests(resolved, requests, state.outcomes, spec.retry, state.in_progress)
+        assert isinstance(prepared.dataset, AskedItems)
+        items = prepared.dataset.items
+        return HorizonRequests(prepared.open_measurements(), items, spec.samples, judge, journal)
+    requests = list(interleave(prepared.requests_by_task.values()))
+    unanswered = open_requests(prepared, requests, state.outcomes, spec.retry, state.in_progress)
     begun = state.conversations.open
     unanswered = [each._replace(turns=begun.get(each.id, ())) for each in unanswered]
     # Answers in progress at the provider are collected first: they are paid for.

@@ -27,15 +27,15 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    has_variants = any(plan.resolved.info.variant_label for plan in plans)
+    has_variants = any(plan.prepared.info.variant_label for plan in plans)
     is_single = len(plans) == 1
     for column in ["Task"] if is_single else ["Model", "Level", "Variant"][: 2 + has_variants]:
         table.add_column(column, overflow="fold" if has_variants else "ellipsis")
     for column in ("Requests", "Input", "Generated", "Cost"):
         table.add_column(column, justify="right")
     for plan in plans:
-        variant = plan.resolved.info.variant_label.removeprefix("prompts ")
-        level = plan.resolved.description.level
+        variant = plan.prepared.info.variant_label.removeprefix("prompts ")
+        level = plan.prepared.description.level
         names = [plan.spec.model, level, variant or "-"][: 2 + has_variants]
         for row in (*plan.tasks, plan.total) if is_single else (plan.total,):
             task = TASKS[row.task].display if row.task in TASKS else "All"
@@ -50,7 +50,7 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
     notes += _run_notes(*plans) if is_single else _suite_notes(plans)
     if plans[0].spec.max_cost is not None:
         notes.append(_sufficiency_note(plans, plans[0].spec.max_cost))
-    heading = f"{plans[0].resolved.title}\n{plans[0].path}\n" if is_single else ""
+    heading = f"{plans[0].prepared.title}\n{plans[0].path}\n" if is_single else ""
     return Group(*([Text(heading)] if heading else []), table, Text("\n" + "\n".join(notes)))
 
 
@@ -63,7 +63,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     if unknown:
         runs = f"{len(unknown)} run{'s' * (len(unknown) > 1)} of unknown cost"
         dollars += f", with only the input of {runs}" if any(unknown) else f", plus {runs}"
-    prices = [plan.resolved.price for plan in plans]
+    prices = [plan.prepared.price for plan in plans]
     sources = sorted({price.basis if price.date else price.source for price in prices if price})
     missing = sorted(missing_keys(plans))
     return [
@@ -76,41 +76,41 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
 
 def _notices(plan: Plan) -> list[str]:
     """Return what to know of the model of a plan before it is asked, and how to ask it anyway."""
-    description = plan.resolved.description
+    description = plan.prepared.description
     way = " (--allow-retired uses it anyway)" if description.known.is_retired else ""
     return [f"Note: {notice}{way}." for notice in description.notices]
 
 
 def _run_notes(plan: Plan) -> list[str]:
     """Return what the requests of a run contain, and what its estimates are based on."""
-    resolved, notes = plan.resolved, [*plan.notes, *_notices(plan)]
+    prepared, notes = plan.prepared, [*plan.notes, *_notices(plan)]
     if plan.spec.samples > 1:
         notes.append(f"Samples per question: {plan.spec.samples}.")
-    if resolved.info.shard:
-        notes.append(f"Shard {resolved.info.shard} of each task; --max-cost is per shard.")
-    if resolved.description.route is None:
+    if prepared.info.shard:
+        notes.append(f"Shard {prepared.info.shard} of each task; --max-cost is per shard.")
+    if prepared.description.route is None:
         return [*notes, "Cost: none; the model runs in this process."]
     if names := fee_parameters(plan.spec.params):
         notes.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
-    elif resolved.price is not None:
-        notes += _price_notes(plan, resolved.price)
+    elif prepared.price is not None:
+        notes += _price_notes(plan, prepared.price)
     elif plan.has_cost:
         notes.append(f"Cost: unknown; add the price to {USER_CATALOGUE} to get an estimate.")
-    own_server = resolved.description.identity.get("base_url")
-    server = own_server or " or ".join(resolved.description.provider.hosts[:1])
+    own_server = prepared.description.identity.get("base_url")
+    server = own_server or " or ".join(prepared.description.provider.hosts[:1])
     if server:
         notes.append(f"Server: {server}.")
-    if note := length_note(resolved):
+    if note := length_note(prepared):
         notes.append(f"{note}.")
-    facts = resolved.description.facts
+    facts = prepared.description.facts
     if facts and facts.context and facts.max_output:
-        known = resolved.description.known
+        known = prepared.description.known
         source = load_model_map().source
         if known.context or known.max_output:
             source = f"catalogue, checked on {known.date}"
         notes.append(f"Limits: {facts.context:,} tokens in, {facts.max_output:,} out;\n{source}.")
     # Nothing is known about a model of one's own server, whatever its name.
-    if (checked := resolved.description.known.date) and not own_server:
+    if (checked := prepared.description.known.date) and not own_server:
         age = (today() - date.fromisoformat(checked)).days
         notes.append(f"Facts about the model: checked on {checked} ({age} days ago).")
     if plan.items_in_jobs:
@@ -125,7 +125,7 @@ def _run_notes(plan: Plan) -> list[str]:
 
 def _price_notes(plan: Plan, price: Price) -> list[str]:
     source = f"{price.basis}: {price.source}" if price.date else price.source
-    if price.route != plan.resolved.description.route:
+    if price.route != plan.prepared.description.route:
         source += f", of {price.route}"
     note = price.note or ("means over providers" if price.varies else "")
     notes = [
@@ -138,8 +138,8 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
         notes.append(
             f"Cost: about {read} for the input, and {generated} for each 1,000 tokens per answer."
         )
-    if plan.resolved.discount:
-        notes.append(f"Batch discount: {plan.resolved.discount:.0%}.")
+    if plan.prepared.discount:
+        notes.append(f"Batch discount: {plan.prepared.discount:.0%}.")
     return notes
 
 
@@ -155,7 +155,7 @@ def _sufficiency_note(plans: Sequence[Plan], max_cost: float) -> str:
         )
     elif None in costs:
         note = f"--max-cost {max_cost:g}: it is unknown whether this is enough{after}."
-    promises = [each for plan in plans if (each := cost_limit_note(plan.resolved))]
+    promises = [each for plan in plans if (each := cost_limit_note(plan.prepared))]
     return f"{note}\n{promises[0]}." if promises else note
 
 

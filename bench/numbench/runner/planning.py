@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     folder so far. notes: what else the estimates rest on.
     """
 
-    resolved: PreparedRun
+    prepared: PreparedRun
     tasks: tuple[TaskPlan, ...]
     items_in_jobs: int
     costs: RunCosts
@@ -46,29 +46,29 @@ class Plan(NamedTuple):
     @property
     def spec(self) -> RunSpec:
         """The run as the user specifies it."""
-        return self.resolved.spec
+        return self.prepared.spec
 
     @property
     def path(self) -> Path:
         """The run folder."""
-        return self.resolved.folder
+        return self.prepared.folder
 
     @property
     def request(self) -> Mapping[str, object] | None:
         """The body of the first request without its messages, None if it is not known."""
-        bodies = (parameters_of(each.body) for each in self.resolved.requests.values())
+        bodies = (parameters_of(each.body) for each in self.prepared.requests.values())
         return next(bodies, None)
 
     @property
     def title(self) -> str:
         """Model and reasoning level."""
-        return f"{self.spec.model} {self.resolved.description.level}"
+        return f"{self.spec.model} {self.prepared.description.level}"
 
     @property
     def has_cost(self) -> bool:
         """Whether requests may cost money; those to one's own server are assumed to be free."""
-        is_own_server = self.spec.base_url is not None and self.resolved.price is None
-        return self.resolved.description.route is not None and not is_own_server
+        is_own_server = self.spec.base_url is not None and self.prepared.price is None
+        return self.prepared.description.route is not None and not is_own_server
 
     @property
     def is_open(self) -> bool:
@@ -94,7 +94,7 @@ class Plan(NamedTuple):
     @property
     def input_cost(self) -> float:
         """Expected US dollars for the input alone, 0 if the price is unknown."""
-        return self.resolved.expected_cost(self.total.input_tokens, 0) or 0.0
+        return self.prepared.expected_cost(self.total.input_tokens, 0) or 0.0
 
     @property
     def cost(self) -> float | None:
@@ -104,27 +104,27 @@ class Plan(NamedTuple):
 
 def plan(spec: RunSpec) -> Plan:
     """Return what `run` would do now. Raises BadInput wherever `run` would."""
-    resolved = prepare(spec)
-    stored = read_state(resolved)
-    published = published_tokens(spec.model, resolved.description.level)
+    prepared = prepare(spec)
+    stored = read_state(prepared)
+    published = published_tokens(spec.model, prepared.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
-        tasks, notes = _plan_measurement(resolved, spec, published, answered)
+        tasks, notes = _plan_measurement(prepared, spec, published, answered)
     else:
         # The paper's prompts allow no working; with it, or a tool, answers have other lengths.
-        averages = {} if resolved.info.prompt.working or spec.tools else published
+        averages = {} if prepared.info.prompt.working or spec.tools else published
         notes = ["Generated tokens: the paper's published means, unknown for other models."]
         tasks = []
-        for task, requests in resolved.requests_by_task.items():
-            remaining = open_requests(resolved, requests, stored.outcomes, spec.retry)
+        for task, requests in prepared.requests_by_task.items():
+            remaining = open_requests(prepared, requests, stored.outcomes, spec.retry)
             remaining = [each for each in remaining if each.id not in stored.in_progress]
-            tasks.append(plan_task(resolved, task, remaining, averages))
+            tasks.append(plan_task(prepared, task, remaining, averages))
     in_jobs = len(stored.in_progress)
-    return Plan(resolved, tuple(tasks), in_jobs, stored.costs, tuple(notes))
+    return Plan(prepared, tuple(tasks), in_jobs, stored.costs, tuple(notes))
 
 
 def _plan_measurement(
-    resolved: PreparedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
+    prepared: PreparedRun, spec: HorizonSpec, published: Mapping[str, float], answered: int
 ) -> tuple[list[TaskPlan], list[str]]:
     """Return what each task takes if its h50 is 100, and on what that is based.
 
@@ -133,15 +133,15 @@ def _plan_measurement(
     reasoning = sum(published.values()) / len(published) if published else 0.0
     items = min(spec.max_items, round(_TYPICAL_ITEMS * (Limits().precision / spec.precision) ** 2))
     requests = items * spec.samples
-    assert isinstance(resolved.dataset, AskedItems)
+    assert isinstance(prepared.dataset, AskedItems)
     plans = []
-    for name, sizes in resolved.sizes.items():
+    for name, sizes in prepared.sizes.items():
         task, size = TASKS[name], [min(max(_ASSUMED_HORIZON, sizes[0]), sizes[-1])]
-        prefix = resolved.prefix_characters(name)
-        (prompt,) = prompt_tokens(task, size, resolved.dataset.items, prefix)
+        prefix = prepared.prefix_characters(name)
+        (prompt,) = prompt_tokens(task, size, prepared.dataset.items, prefix)
         (answer,) = answer_tokens(task, size)
         tokens = requests * prompt, requests * (answer + reasoning)
-        plans.append(TaskPlan(name, requests, *tokens, resolved.expected_cost(*tokens)))
+        plans.append(TaskPlan(name, requests, *tokens, prepared.expected_cost(*tokens)))
     notes = [
         f"Assumed: half of the answers are correct at size {_ASSUMED_HORIZON}; the cost rises with "
         "it.",
@@ -151,7 +151,7 @@ def _plan_measurement(
     ]
     if not published:
         notes.append("Reasoning: unknown, and not included; it can be most of the cost.")
-    notes += size_notes({name: sizes[-1] for name, sizes in resolved.sizes.items()})
+    notes += size_notes({name: sizes[-1] for name, sizes in prepared.sizes.items()})
     if answered:
         notes.append(f"Answered already: {answered:,} requests.")
     return plans, notes
@@ -173,7 +173,7 @@ def size_notes(largest: Mapping[str, int]) -> list[str]:
 
 def missing_keys(plans: Sequence[Plan]) -> list[str]:
     """Return the environment variables that runs need and that are not set."""
-    keys = (missing_key(plan.resolved.description, server_of(plan.spec)) for plan in plans)
+    keys = (missing_key(plan.prepared.description, server_of(plan.spec)) for plan in plans)
     return [key for key in dict.fromkeys(keys) if key]
 
 

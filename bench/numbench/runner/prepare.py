@@ -28,8 +28,9 @@ from numbench.models import (
     open_model,
 )
 from numbench.models.catalogue import find_model_provider
+from numbench.models.facts import USER_CATALOGUE
+from numbench.models.prices import fee_parameters
 from numbench.records import RunInfo, parse_shard
-from numbench.runner.estimates import check_cost_limit
 from numbench.runner.few_shot import Examples, examples, examples_sha256
 from numbench.runner.horizon_questions import example_questions, horizon_info, permitted_sizes
 from numbench.runner.options import option_name, options_of
@@ -60,30 +61,51 @@ def prepare(spec: RunSpec) -> PreparedRun:
     provider = find_model_provider(spec.model, spec.base_url)
     if provider.in_process or provider.inspects_requests:
         model, description = open_model(name, level, server, needs_key=False)
-    resolved = _with_stored_token_limit(resolve(spec, description or describe(spec)))
+    prepared = _with_stored_token_limit(resolve(spec, description or describe(spec)))
     if model is not None:
-        resolved = with_requests(model, resolved)
-    resumed_info(resolved.folder, resolved.info)
-    check_cost_limit(resolved)
-    return replace(resolved, model=model, service=service)
+        prepared = with_requests(model, prepared)
+    resumed_info(prepared.folder, prepared.info)
+    _check_cost_limit(prepared)
+    return replace(prepared, model=model, service=service)
 
 
-def _with_stored_token_limit(resolved: PreparedRun) -> PreparedRun:
+def _with_stored_token_limit(prepared: PreparedRun) -> PreparedRun:
     """Return the run with the token limit of its folder in `info`, if it retries truncated answers.
 
     The requests have the limit that the user gave, which is recorded in their responses, or without
     one that of the folder.
     """
-    path, spec = resolved.folder / INFO, resolved.spec
+    path, spec = prepared.folder / INFO, prepared.spec
     if "truncated" not in spec.retry or not path.is_file():
-        return resolved
+        return prepared
     stored = read_json(path, RunInfo).settings.get("max_tokens")
     info = msgspec.structs.replace(
-        resolved.info, settings=resolved.info.settings | {"max_tokens": stored}
+        prepared.info, settings=prepared.info.settings | {"max_tokens": stored}
     )
     if spec.max_tokens is not None or not isinstance(stored, int | None):
-        return replace(resolved, info=info)
-    return replace(resolved, info=info, settings=replace(resolved.settings, max_tokens=stored))
+        return replace(prepared, info=info)
+    return replace(prepared, info=info, settings=replace(prepared.settings, max_tokens=stored))
+
+
+def _check_cost_limit(prepared: PreparedRun) -> None:
+    """Raise BadInput if there is a cost limit that cannot be enforced."""
+    if prepared.spec.max_cost is None:
+        return
+    model, route = prepared.spec.model, prepared.description.route
+    params, price = prepared.spec.params, prepared.price
+    if route is None:
+        raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
+    provider = prepared.description.provider
+    if not provider.reports_cost and (names := fee_parameters(params)):
+        raise BadInput(
+            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
+            "be enforced; omit one of them"
+        )
+    if not provider.reports_cost and (price is None or price.varies):
+        raise BadInput(
+            f"{model}: no price is known for {route} and {provider.name} reports no cost, so "
+            f"--max-cost cannot be enforced; add the price to {USER_CATALOGUE}"
+        )
 
 
 def describe(spec: RunSpec) -> ModelDescription:

@@ -119,7 +119,7 @@ class PreparedRun:
         return " · ".join(filter(None, parts))
 
     @property
-    def new_token_limit(self) -> int | None:
+    def retry_token_limit(self) -> int | None:
         """The token limit of truncated answers that are retried, None if it is that of the run."""
         limit = self.settings.max_tokens
         return None if self.info.settings["max_tokens"] == limit else limit

@@ -38,7 +38,7 @@ class TaskProgress(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Number of completed items."""
+        """Number of completed requests."""
         return self.answered + self.errors
 
     @property
@@ -88,12 +88,12 @@ class RunProgress(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Number of items of the whole run."""
+        """Number of requests of the whole run."""
         return sum(task.total for task in self.tasks)
 
     @property
     def done(self) -> int:
-        """Number of completed items of the whole run."""
+        """Number of completed requests of the whole run."""
         return sum(task.done for task in self.tasks)
 
     @property
@@ -141,7 +141,7 @@ class RunReport:
     permanent_errors: errors that only `retry` requests again. last_error: message of the latest
     error. input_tokens, generated_tokens, cost (US dollars): sums over the reported values, None if
     none was reported. seconds: elapsed time of this call. interrupted: whether a signal ended it
-    early; the same call resumes the run. possibly_billed: attempts without an answer, such as
+    early; the same call resumes the run. possibly_billed_attempts: those without an answer, such as
     timeouts, that may have been billed and are not part of `cost`; possibly_billed_cost: US dollars
     for those of all calls, None if unknown. unanswered: requests of the run, those of earlier calls
     included, without an answer. warnings: what the user should know about the answers, of earlier
@@ -160,7 +160,7 @@ class RunReport:
     cost: float | None = None
     seconds: float = 0.0
     interrupted: bool = False
-    possibly_billed: int = 0
+    possibly_billed_attempts: int = 0
     possibly_billed_cost: float | None = None
     unanswered: int = 0
     warnings: tuple[str, ...] = ()
@@ -190,9 +190,9 @@ class RunReport:
         ]
         if self.possibly_billed_cost:
             parts.append(f"up to ${self.possibly_billed_cost:.4f} more may be billed")
-        elif self.possibly_billed:
-            answers = f"lost answer{'s' * (self.possibly_billed > 1)}"
-            parts.append(f"{self.possibly_billed:,} {answers} may be billed")
+        elif self.possibly_billed_attempts:
+            answers = f"lost answer{'s' * (self.possibly_billed_attempts > 1)}"
+            parts.append(f"{self.possibly_billed_attempts:,} {answers} may be billed")
         return "; ".join((", ".join(parts), continuation))
 
 
@@ -209,7 +209,7 @@ class RunStats:
         judge: ScoreCallback | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`items`: all of the run. Without `judge` there is no accuracy."""
+        """`items`: of all requests of the run. Without `judge` there is no accuracy."""
         self.report = RunReport()
         self._tasks: dict[str, TaskProgress] = {}
         self.expect(items)
@@ -218,7 +218,7 @@ class RunStats:
         self._start = clock()
 
     def expect(self, items: Iterable[Item]) -> None:
-        """Count items that are going to be requested, or were in an earlier call."""
+        """Count requests for items that are going to be sent, or were in an earlier call."""
         for task, count in Counter(item.task for item in items).items():
             self.add(TaskProgress(task, count))
 
@@ -243,7 +243,7 @@ class RunStats:
 
     def count_abandoned(self, response: Response) -> None:
         """Count the cost of a result that is none of this call: cut off, repeated, or unasked."""
-        self.report.possibly_billed += response.possibly_billed_attempts
+        self.report.possibly_billed_attempts += response.possibly_billed_attempts
         self.report.cost = _sum_of_known(self.report.cost, response.cost)
 
     def progress(self, **of_scheduler: Any) -> RunProgress:

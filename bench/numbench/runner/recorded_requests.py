@@ -20,47 +20,36 @@ from numbench.errors import BadInput
 from numbench.journal.run_folder import REQUESTS
 from numbench.models import Model
 from numbench.models.base import ModelWithBodies
+from numbench.models.facts import is_parameter
 from numbench.records import Item, ItemSample, RecordedRequest
 from numbench.runner.prepared_run import PreparedRun
 
 _QUESTION = "{question}"
 """What stands for the question in what is hashed."""
 
-_VARYING_FIELDS = frozenset(
-    {"seed", "random_seed", "stream", "stream_options", "summary", "background", "store"}
-)
-"""Fields that differ between the samples of a question, or do not change the answer.
 
-summary: of the reasoning, in the Responses format; OpenAI refuses it to some organizations.
-"""
-
-_MESSAGE_FIELDS = frozenset(
-    {"contents", "input", "instructions", "messages", "prompt", "system", "systemInstruction"}
-)
-
-
-def with_requests(model: Model, resolved: PreparedRun) -> PreparedRun:
+def with_requests(model: Model, prepared: PreparedRun) -> PreparedRun:
     """Return the run with its first requests by task, and their hashes in `info`.
 
     Models in this process have none, and those of providers without `inspects_requests` are
     unknown.
     """
-    if not resolved.description.provider.inspects_requests:
-        return resolved
+    if not prepared.description.provider.inspects_requests:
+        return prepared
     if not isinstance(model, ModelWithBodies):
         raise BadInput(
-            f"{resolved.spec.model}: its provider declares `inspects_requests`, but its model has "
+            f"{prepared.spec.model}: its provider declares `inspects_requests`, but its model has "
             "no `request_body`"
         )
     # Truncated answers may be requested again with another limit than that of the run.
-    limit: Any = resolved.info.settings["max_tokens"]
-    previewed = replace(resolved, settings=replace(resolved.settings, max_tokens=limit))
+    limit: Any = prepared.info.settings["max_tokens"]
+    previewed = replace(prepared, settings=replace(prepared.settings, max_tokens=limit))
 
     def body_of(item: Item) -> dict[str, object]:
         return dict(model.request_body(*previewed.request(ItemSample(item), 0.0)))
 
     requests = {}
-    for task, items in resolved.items_by_task.items():
+    for task, items in prepared.items_by_task.items():
         if items:
             body = body_of(items[0])
             shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
@@ -68,8 +57,8 @@ def with_requests(model: Model, resolved: PreparedRun) -> PreparedRun:
                 task=task, item_id=items[0].id, sha256=_sha256(shape), body=mask_json(body)
             )
     hashes = {task: request.sha256 for task, request in requests.items()}
-    info = msgspec.structs.replace(resolved.info, requests=hashes)
-    return replace(resolved, info=info, requests=requests)
+    info = msgspec.structs.replace(prepared.info, requests=hashes)
+    return replace(prepared, info=info, requests=requests)
 
 
 def record_requests(folder: Path, requests: Mapping[str, RecordedRequest]) -> None:
@@ -93,7 +82,7 @@ def read_requests(folder: Path) -> list[RecordedRequest]:
 
 def parameters_of(body: Mapping[str, object]) -> dict[str, object]:
     """Return the body of a request without its messages."""
-    return {name: value for name, value in body.items() if name not in _MESSAGE_FIELDS}
+    return {name: value for name, value in body.items() if not is_parameter(name, "messages")}
 
 
 def _sha256(shape: object) -> str:
@@ -105,8 +94,11 @@ def _sha256(shape: object) -> str:
 def _without_varying(node: object) -> Any:
     """Return a JSON value without the fields that vary."""
     if isinstance(node, Mapping):
-        kept = {name: value for name, value in node.items() if name not in _VARYING_FIELDS}
-        return {name: _without_varying(value) for name, value in kept.items()}
+        return {
+            name: _without_varying(value)
+            for name, value in node.items()
+            if not is_parameter(name, "varying")
+        }
     if isinstance(node, list | tuple):
         return [_without_varying(value) for value in node]
     return node

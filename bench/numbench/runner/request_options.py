@@ -11,19 +11,6 @@ import msgspec
 
 from numbench.errors import BadInput
 
-_ADVICE = {
-    "maxtokens maxcompletiontokens maxoutputtokens": "use --max-tokens",
-    "model": "use --model",
-    "n candidatecount bestof": "use --samples",
-    "seed": "use --seed",
-    "responsemimetype responsejsonschema responseformat responseschema": "use --structured or "
-    "--no-structured",
-    "temperature": "use --temperature",
-    "background contents input instructions messages prompt stream streamoptions system "
-    "systeminstruction": "numbench sets this parameter; omit it",
-}
-"""What to do instead of some parameters, by their names in lower case without underscores."""
-
 _OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-length"} | {
     "content-type", "host", "transfer-encoding"
 }  # fmt: skip
@@ -113,24 +100,26 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
 
     level_request: the parameters of the reasoning level, which `params` must not contradict.
     """
+    # Loading the models takes longer than the help of the command.
+    from numbench.models.facts import OWN_PARAMETERS, folded
+
     try:
         json.dumps(params, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"--param: not a JSON value: {error}") from None
-    level_names = {_folded(path[-1]) for path in _paths(level_request)}
+    level_names = {folded(path[-1]) for path in _paths(level_request)}
     if "reasoningeffort" in level_names:
         level_names.add("effort")
     for path in _paths(params):
-        key, names = ".".join(path), list(map(_folded, path))
+        key, names = ".".join(path), list(map(folded, path))
         if not all(path):
             raise BadInput(f"--param {key!r}: names must not be empty")
         # The fields of this object are parameters like those at the top level.
         name = names[1] if names[0] == "generationconfig" and len(names) > 1 else names[0]
         if names[:2] == ["text", "format"]:
             name = "responseformat"
-        for refused, advice in _ADVICE.items():
-            if name in refused.split():
-                raise BadInput(f"--param {key}: {advice}")
+        if advice := OWN_PARAMETERS.get(name):
+            raise BadInput(f"--param {key}: {advice}")
         if names[-1] in level_names:
             raise BadInput(
                 f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "
@@ -144,7 +133,3 @@ def _paths(node: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[t
             yield from _paths(value, (*path, str(name)))
         else:
             yield (*path, str(name))
-
-
-def _folded(name: str) -> str:
-    return name.replace("_", "").lower()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.sizes import size_text
-from numbench.journal.run_folder import Journal, read_rounds, read_run
+from numbench.journal.run_folder import read_rounds, read_run
+from numbench.journal.writer import Journal
 from numbench.records import Completion, ItemSample, Round
 from numbench.runner.progress import NO_VALUE, SEPARATOR, ScoreCallback
 

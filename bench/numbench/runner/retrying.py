@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
-from numbench.models.failures import connection_error
+from numbench.models.failures import Unreached
 from numbench.records import Completion, Failure, ItemSample
 
 MAX_LOST_RESPONSES = 3
@@ -60,15 +60,15 @@ DEFAULT_POLICY = RetryPolicy()
 class Attempts:
     """The attempts at one request.
 
-    number: attempts so far. failed_cost: US dollars that failed attempts cost. possibly_billed:
-    failed attempts of unknown cost that the provider may have processed, such as timeouts.
-    lost_responses: those of them without any response.
+    number: attempts so far. failed_cost: US dollars that failed attempts cost.
+    possibly_billed_attempts: failed attempts of unknown cost that the provider may have processed,
+    such as timeouts. lost_responses: those of them without any response.
     """
 
     requested: ItemSample
     number: int = 0
     failed_cost: float = 0.0
-    possibly_billed: int = 0
+    possibly_billed_attempts: int = 0
     lost_responses: int = 0
     is_in_flight: bool = False
     is_stored: bool = False
@@ -92,7 +92,7 @@ class Health:
 
     def count(self, request_id: str, error: Failure | None, now: float) -> None:
         """Count the result of an attempt."""
-        self.was_reached |= error is None or connection_error(error) is None
+        self.was_reached |= not isinstance(error, Unreached)
         if error is None:
             self.failing.clear()
             self.last_failure, self.last_answer = "", now
@@ -102,7 +102,7 @@ class Health:
 
     def is_out_of_reach(self, error: Failure) -> bool:
         """Return whether there is no connection to a server that has never replied to the run."""
-        return not self.was_reached and connection_error(error) is not None
+        return not self.was_reached and isinstance(error, Unreached)
 
 
 def is_retryable(failure: Failure | None) -> bool:
@@ -123,7 +123,7 @@ def max_attempts(error: Failure, health: Health, policy: RetryPolicy, now: float
     is_limited = error.kind == "rate_limit" or (error.status in OVERLOADED and is_new)
     is_outage = len(health.failing) >= OUTAGE_THRESHOLD
     if is_new:
-        is_outage = is_limited or (is_outage and connection_error(error) is not None)
+        is_outage = is_limited or (is_outage and isinstance(error, Unreached))
     since = now - (health.start if health.last_answer is None else health.last_answer)
     if is_outage and since < policy.outage_timeout:
         return math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
@@ -15,7 +15,7 @@ from numbench.journal.served_models import ServedModels, served_models
 from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
-from numbench.runner.estimates import check_known_costs, estimated_costs
+from numbench.runner.estimates import estimated_costs
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.spec import RetryKind
@@ -71,7 +71,7 @@ class RunState:
         return stats
 
 
-def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> RunState:
+def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> RunState:
     """Read the journal of a run once.
 
     judge: decides whether an answer is correct. Responses to items that the run does not have count
@@ -79,30 +79,30 @@ def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> Run
     again without `--batch`, or if the costs so far, or those of a batch job, whose requests are
     sent all at once, rule out a cost limit.
     """
-    folder = resolved.folder
-    state = RunState(served=served_models(resumed_info(folder, resolved.info), ()))
-    state.costs = RunCosts(*estimated_costs(resolved))
+    folder = prepared.folder
+    state = RunState(served=served_models(resumed_info(folder, prepared.info), ()))
+    state.costs = RunCosts(*estimated_costs(prepared))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
-    if not resolved.spec.batch and any(job.is_active for job in jobs):
+    if not prepared.spec.batch and any(job.is_active for job in jobs):
         raise BadInput(
             f"{folder}: a batch job of this run is still active at the provider; run the same "
             "command with --batch to collect its answers"
         )
     state.uncollected = {job.key: set(job.items) for job in jobs}
     by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
-    asked = {item.id: item for items in resolved.items_by_task.values() for item in items}
-    is_horizon, known = isinstance(resolved.dataset, AskedItems), dict[TaskProgress, TaskProgress]()
+    asked = {item.id: item for items in prepared.items_by_task.values() for item in items}
+    is_horizon, known = isinstance(prepared.dataset, AskedItems), dict[TaskProgress, TaskProgress]()
     # What a killed call left in flight has no response before the journal is opened.
     for response in chain(iter_responses(folder), lost_requests(folder)):
         item = asked.get(response.item_id)
         if item is None and is_horizon:
-            item = _horizon_item(resolved.dataset, response.item_id)
+            item = _horizon_item(prepared.dataset, response.item_id)
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
-        response = resolved.with_cost(response, is_batch=response.batch_job is not None)
+        response = prepared.with_cost(response, is_batch=response.batch_job is not None)
         if uncollected := by_id.get(response.batch_job or ""):
             uncollected.discard(request_id)
-        _count_cost(resolved, state, response, item)
+        _count_cost(prepared, state, response, item)
         state.served.count(response)
         response = state.conversations.join(response)
         if response.error is None:
@@ -111,21 +111,40 @@ def read_state(resolved: PreparedRun, judge: ScoreCallback | None = None) -> Run
             state.outcomes[request_id] = "error" if response.error.kind == "item" else "failed"
         else:
             continue
-        if item is not None and response.sample < resolved.spec.samples:
+        if item is not None and response.sample < prepared.spec.samples:
             # Many are the same.
             result = judged(item, response, judge)
             state.results[request_id] = known.setdefault(result, result)
     active = (state.uncollected[job.key] for job in jobs if job.is_active)
     state.in_progress = set().union(*active)
-    unknown = [task for task in resolved.tasks if state.costs.tasks[task].estimate is None]
-    check_known_costs(resolved, state.unpriced, unknown)
+    unknown = [task for task in prepared.tasks if state.costs.tasks[task].estimate is None]
+    _check_known_costs(prepared, state.unpriced, unknown)
     return state
 
 
+def _check_known_costs(prepared: PreparedRun, unpriced: str | None, unknown: Sequence[str]) -> None:
+    """Raise BadInput if what a run has on disk, or its batch, rules its cost limit out.
+
+    unpriced: an item with an answer of unknown cost. unknown: the tasks whose costs are unknown.
+    """
+    if prepared.spec.max_cost is None:
+        return
+    if unpriced is not None:
+        raise BadInput(
+            f"the run contains an answer of unknown cost ({unpriced}), so --max-cost cannot "
+            "be enforced; choose another --out"
+        )
+    if prepared.spec.batch and unknown:
+        raise BadInput(
+            f"the cost per item of {', '.join(unknown)} is unknown for {prepared.spec.model}, so "
+            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
+        )
+
+
 def _count_cost(
-    resolved: PreparedRun, state: RunState, response: Response, item: Item | None
+    prepared: PreparedRun, state: RunState, response: Response, item: Item | None
 ) -> None:
-    task = item.task if item else resolved.dataset.task_of(response.item_id)
+    task = item.task if item else prepared.dataset.task_of(response.item_id)
     if response.cost is not None:
         state.costs.add_cost(task, response.cost)
         if item is not None:
@@ -156,7 +175,7 @@ def answer_defect(response: Response) -> RetryKind | None:
 
 
 def open_requests(
-    resolved: PreparedRun,
+    prepared: PreparedRun,
     requests: Iterable[ItemSample],
     outcomes: Outcomes,
     retry: Collection[str],
@@ -167,7 +186,7 @@ def open_requests(
     With a new token limit these are only the truncated ones. in_progress: the ids of requests in
     active jobs. They may be retries of an earlier call, whose answers are paid for.
     """
-    if resolved.new_token_limit is not None:
+    if prepared.retry_token_limit is not None:
         return [request for request in requests if outcomes.get(request.id) == "truncated"]
     return [
         request

@@ -204,7 +204,7 @@ def run_suite(
             "(--dry-run shows which keys are set)"
         )
     for each in pending:
-        check_retirement(each.resolved)
+        check_retirement(each.prepared)
     budget = Budget(next((each.spec.max_cost for each in plans if each.spec.max_cost), None))
     for each in plans:
         budget.add(each.path, each.costs)
@@ -235,7 +235,7 @@ class _Suite:
         """Execute the runs, one at a time for each provider."""
         groups: dict[str, list[tuple[int, Plan]]] = {}
         for number, each in enumerate(self.plans):
-            provider = str(each.resolved.description.route).partition("/")[0]
+            provider = str(each.prepared.description.route).partition("/")[0]
             # A batch job spends its day waiting.
             key = f"batch {number}" if each.spec.batch else provider
             groups.setdefault(key, []).append((number + 1, each))
@@ -278,8 +278,8 @@ class _Suite:
             rpm = each.spec.rpm
             pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
             try:
-                title = f"{number} of {len(self.plans)}: {each.resolved.title}"
-                report = await self._run_one(each.resolved, title, as_lines, pacer)
+                title = f"{number} of {len(self.plans)}: {each.prepared.title}"
+                report = await self._run_one(each.prepared, title, as_lines, pacer)
             except RunInterrupted as error:
                 self.end = error
             except LimitReached as error:
@@ -297,21 +297,21 @@ class _Suite:
                     with suppress(OSError):
                         self.on_done(report)
 
-    def _fail(self, member: Plan, reason: object) -> None:
-        self.failed.append(member.title)
+    def _fail(self, planned: Plan, reason: object) -> None:
+        self.failed.append(planned.title)
         with suppress(OSError):
-            self.on_failed(f"{member.title} failed: {reason}")
+            self.on_failed(f"{planned.title} failed: {reason}")
 
     async def _run_one(
-        self, member: PreparedRun, title: str, as_lines: bool, pacer: RequestPacer | None
+        self, prepared: PreparedRun, title: str, as_lines: bool, pacer: RequestPacer | None
     ) -> RunReport:
-        time_limit = member.spec.time_limit
+        time_limit = prepared.spec.time_limit
         if time_limit is not None:
             time_limit = max(time_limit - (time.monotonic() - self.start), 0.001)
         with (
             show_progress(title, as_lines) as on_progress,
             open_run(
-                member, self.judge, self.policy, self.budget, pacer, time_limit, on_progress
+                prepared, self.judge, self.policy, self.budget, pacer, time_limit, on_progress
             ) as active,
         ):
             self.active.add(active)

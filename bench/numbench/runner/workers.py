@@ -99,7 +99,7 @@ class Workers(ActiveRun):
             note = f"next request in {seconds:.0f} s (--rpm)"
         elif waiting := [now - sent for sent in self._sent_at.values()]:
             count = sum(seconds >= LONG_ANSWER_SECONDS for seconds in waiting)
-            if count and has_unlimited_answers(self.resolved):
+            if count and has_unlimited_answers(self.prepared):
                 note = f"{count} answers take up to {max(waiting) / 60:.0f} min; see --max-tokens"
         return {
             "in_flight": in_flight,
@@ -172,7 +172,7 @@ class Workers(ActiveRun):
             self._sent_at[requested.id] = start
             attempts.number += 1
             attempts.is_in_flight = True
-            request = self.resolved.request(requested, self.timeout)
+            request = self.prepared.request(requested, self.timeout)
             completion = await self.client.answer(*request)
         finally:
             self._sent_at.pop(requested.id, None)
@@ -180,7 +180,7 @@ class Workers(ActiveRun):
         attempts.is_in_flight = False
         if completion.latency is None:
             completion = replace(completion, latency=round(_now() - start, 6))
-        completion = self.resolved.with_cost(completion)
+        completion = self.prepared.with_cost(completion)
         self._health.count(requested.id, completion.error, _now())
         if completion.error is not None:
             self._count_failure(attempts, completion, completion.error)
@@ -213,7 +213,7 @@ class Workers(ActiveRun):
         attempts.is_stored = True
         if self.journal.is_full:
             self._send_no_more()
-        unlocked = self.count(requested, stored)
+        unlocked = self.record(requested, stored)
         # A conversation is completed before another one begins.
         (self._new.extendleft if stored.is_continued else self._new.extend)(unlocked)
         self.report_progress()
@@ -236,20 +236,21 @@ class Workers(ActiveRun):
             )
 
     def _count_possibly_billed(self, attempts: Attempts) -> None:
-        attempts.possibly_billed += 1
+        attempts.possibly_billed_attempts += 1
         self.costs.add_possibly_billed(attempts.requested.task)
 
     async def _store_abandoned(self, attempts: Attempts) -> None:
         """Store what a request without a result has cost, or may have."""
         if attempts.is_in_flight:
             self._count_possibly_billed(attempts)
-        may_cost = attempts.possibly_billed or attempts.failed_cost
+        may_cost = attempts.possibly_billed_attempts or attempts.failed_cost
         if attempts.is_stored or not may_cost or self.journal.failed:
             return
+        awaited = "the answer arrived" if attempts.is_in_flight else "the request was sent again"
         failure = Failure(
             kind="transient",
-            message="the run ended before the answer arrived",
-            possibly_billed=True,
+            message=f"the run ended before {awaited}",
+            possibly_billed=attempts.possibly_billed_attempts > 0,
         )
         response = make_response(attempts, Completion(error=failure))
         self.stats.count_abandoned(response)

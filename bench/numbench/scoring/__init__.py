@@ -19,7 +19,7 @@ from numbench.scoring.scored_run import (
     signature as signature,
     summarize as summarize,
 )
-from numbench.scoring.taxonomy import (
+from numbench.scoring.error_kinds import (
     CATEGORIES as CATEGORIES,
     Category as Category,
     categorize as categorize,

@@ -1,7 +1,8 @@
-"""Classify wrong numbers and wrong lists, also by a task's conventions.
+"""The categories of responses: correct, wrong in one of several ways, or without an answer.
 
-The first kind that applies is returned, in the order of `numbench/scoring/taxonomy.py`, which
-defines the kinds; `docs/scoring.md` shows an example of each.
+The categories of `categories.toml` are mutually exclusive; their shares of all counted items add up
+to 100%. The first kind of error that applies to a wrong number or list is its kind, in the order of
+that file; `docs/scoring.md` shows an example of each.
 
 To compare the digits of two numbers, both are written as integers over one power of ten, the unit
 of the 15th digit of the number with the smaller exponent. Digit positions in this module are
@@ -14,14 +15,16 @@ deviation. An answer by one of them is wrong, with an error kind of its own;
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
-from numbench.records import ErrorKind, Item, Score
+from numbench.core.installation import PACKAGE
+from numbench.records import Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.metrics import (
     WORKING_CONTEXT,
     log_smape,
@@ -29,6 +32,58 @@ from numbench.scoring.metrics import (
 )
 from numbench.scoring.notation import read_number
 from numbench.tasks import TASKS, Convention
+
+UNANSWERED_STATUSES: frozenset[Status] = frozenset({"missing", "error"})
+"""Statuses of items without any output of the model; the `exact` means leave them out."""
+
+
+class Category(NamedTuple):
+    """name: identifier in files. display: label in charts. definition: one sentence."""
+
+    name: str
+    display: str
+    definition: str
+
+
+CATEGORIES = tuple(
+    Category(name, **texts)
+    for name, texts in tomllib.loads(
+        (PACKAGE / "scoring" / "categories.toml").read_text(encoding="utf-8")
+    ).items()
+)
+"""All categories in chart order. A wrong answer belongs to the first kind that applies."""
+
+
+def categorize(score: Score) -> str:
+    """Return the name of the category of a score under the `exact` or `lenient` protocol.
+
+    Raises ValueError for the `paper` protocol, which does not classify errors.
+    """
+    if score.protocol == "paper":
+        raise ValueError(
+            f"the {score.protocol} protocol does not classify errors; use protocol exact"
+        )
+    if score.exact_match:
+        return "right"
+    return score.error_kind or score.status
+
+
+def count_categories(scores: Iterable[Score]) -> dict[str, int]:
+    """Count the scores per category; every category is a key, in chart order."""
+    counts = Counter(map(categorize, scores))
+    return {category.name: counts[category.name] for category in CATEGORIES}
+
+
+def unparsed_status(response: Completion) -> Status:
+    """Return the status of a response without a parsed answer: the first cause that applies."""
+    if response.error is not None:
+        return "error"
+    if response.finish_reason == "refusal":
+        return "refused"
+    if response.finish_reason == "length":
+        return "truncated"
+    return "unparseable" if response.text.strip() else "empty"
+
 
 _MAX_EXPONENT_GAP = SIGNIFICANT_DIGITS - 1
 # Numbers are close if they differ by at most 1% of the truth, and by 0.1% in a convention.

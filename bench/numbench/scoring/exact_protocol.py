@@ -19,7 +19,13 @@ from numbench.scoring.answer_parser import (
     parse_answer,
     shorten_endless,
 )
-from numbench.scoring.error_kinds import convention_error, list_error, number_error
+from numbench.scoring.error_kinds import (
+    UNANSWERED_STATUSES,
+    convention_error,
+    list_error,
+    number_error,
+    unparsed_status,
+)
 from numbench.scoring.lenient_reading import read_leniently
 from numbench.scoring.metrics import (
     WORKING_CONTEXT,
@@ -34,7 +40,6 @@ from numbench.scoring.notation import (
     format_number,
     read_written_number,
 )
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES, unparsed_status
 from numbench.tasks import TASKS, Task
 from numbench.tasks.base import AnswerKind
 from numbench.thinking_text import separate_thinking

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Item, Response, RunInfo, Score, Status, answer_text
-from numbench.scoring.taxonomy import unparsed_status
+from numbench.scoring.error_kinds import unparsed_status
 from numbench.tasks import TASKS
 
 ITEMS_PER_TASK = 500

@@ -30,8 +30,8 @@ from numbench.records import (
     request_id,
 )
 from numbench.scoring import paper_protocol
+from numbench.scoring.error_kinds import UNANSWERED_STATUSES
 from numbench.scoring.exact_protocol import score_exact, score_lenient
-from numbench.scoring.taxonomy import UNANSWERED_STATUSES
 from numbench.tasks import TASKS
 from numbench.tasks.base import FORMS
 from numbench.thinking_text import move_thinking

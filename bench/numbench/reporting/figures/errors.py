@@ -28,8 +28,8 @@ from numbench.reporting.figures.draw import (
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
 from numbench.reporting.values import item_stratum
+from numbench.scoring.error_kinds import categorize
 from numbench.scoring.scored_run import counted_rows, item_groups
-from numbench.scoring.taxonomy import categorize
 from numbench.tasks import TASKS
 
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "no readable answer": ("notation", "format", "truncated", "refused", "empty"),
 }
-"""Kind of error → the categories of `numbench.scoring.taxonomy`, in the order of the bars."""
+"""Kind of error → the categories of `numbench.scoring.error_kinds`, in the order of the bars."""
 
 _KIND_OF = {category: kind for kind, categories in KINDS.items() for category in categories}
 _BAR_HEIGHT = 0.2

@@ -21,7 +21,7 @@ from numbench.reporting.tables.model import BuiltTable
 from numbench.reporting.tables.render import format_bounds, format_value, heat_cell, sort_key
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
-from numbench.scoring.taxonomy import CATEGORIES
+from numbench.scoring.error_kinds import CATEGORIES
 from numbench.tasks import TASKS
 
 PAPER_URL = "https://arxiv.org/abs/2510.06824"
