@@ -27,7 +27,7 @@ from typing import Any
 from aiohttp import web
 
 from numbench.journal.run_folder import read_rounds
-from numbench.scoring.horizon_outcomes import read_outcomes
+from numbench.scoring.horizon_outcomes import read_measurements
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
 
@@ -116,7 +116,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder) / "run"
                 seconds, cpu = measure(ports.get(timeout=60), out, arguments.precision)
-                items = sum(map(len, read_outcomes(out).values()))
+                items = sum(len(each.answered) for each in read_measurements(out).values())
                 rounds = len(read_rounds(out))
         finally:
             server.terminate()

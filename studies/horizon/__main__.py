@@ -24,7 +24,7 @@ from numbench.horizon.goodness_of_fit import (
     isotonic_crossing,
     isotonic_rates,
 )
-from numbench.horizon.psychometric import LOG2_HORIZONS, Estimate, Posterior
+from numbench.horizon.psychometric import LOG2_HORIZONS, Posterior, SizeEstimate
 from numbench.plot_style import BLACK, FULL_WIDTH, GRAY, PALETTE
 from numbench.published import published_means
 from numbench.scoring import score_run
@@ -57,11 +57,11 @@ class Cell(NamedTuple):
     config: str
     counts: tuple[SizeCount, ...]
     posterior: Posterior
-    h50: Estimate
+    h50: SizeEstimate
     p_value: float
     isotonic: float | None
     tokens: float
-    replays: list[tuple[Estimate, int, float]]
+    replays: list[tuple[SizeEstimate, int, float]]
 
     @property
     def verdict(self) -> str:
@@ -95,7 +95,7 @@ def question_digits(operands: Iterable[str]) -> int:
     return max(len(o.removeprefix("-").replace(".", "").strip("0")) or 1 for o in operands)
 
 
-def includes(interval: Estimate, size: float) -> bool:
+def includes(interval: SizeEstimate, size: float) -> bool:
     """Return whether an interval contains a size; all sizes beyond the largest one are equal."""
     low, high, value = (min(x, LARGEST) for x in (interval.low, interval.high, size))
     return low <= value <= high
@@ -141,7 +141,7 @@ def measure_cell(task: str, config: str, responses: pd.DataFrame, replays: int) 
     )
 
 
-def replay(responses: pd.DataFrame) -> tuple[Estimate, int, float]:
+def replay(responses: pd.DataFrame) -> tuple[SizeEstimate, int, float]:
     """Let the adaptive procedure choose sizes, and give it the next recorded response of each.
 
     Returns h50, and the questions and tokens that it took.

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from numbench.horizon.estimate import SizeOutcome, estimate_horizon, tokens_at
 from numbench.horizon.goodness_of_fit import SizeCount
-from numbench.horizon.psychometric import Estimate
+from numbench.horizon.psychometric import SizeEstimate
 from numbench.horizon.sizes import task_sizes
 from numbench.tasks import SCALED_TASKS
 from tests.horizon.outcomes import Curve, invented_outcomes
@@ -155,7 +155,7 @@ def test_texts_show_one_decimal_below_a_hundred() -> None:
     horizon = estimate_horizon(COPY, [])
     texts = [horizon.text(x) for x in (0.0, 0.99, 6.3, 41, 99.94, 99.96, 1234.5, 4096, np.inf)]
     assert texts == ["< 1", "< 1", "6.3", "41.0", "99.9", "100", "1,234", "≥ 4,096", "≥ 4,096"]
-    assert horizon.interval_text(Estimate(6, 5.94, 6.81)) == "[5.9, 6.8]"
+    assert horizon.interval_text(SizeEstimate(6, 5.94, 6.81)) == "[5.9, 6.8]"
 
 
 def test_tokens_at_a_size_are_those_of_a_power_law() -> None:

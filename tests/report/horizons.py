@@ -9,7 +9,7 @@ import numpy as np
 
 from numbench.horizon import DESIGN_VERSION
 from numbench.horizon.estimate import SizeOutcome, TaskHorizon, estimate_horizon
-from numbench.horizon.items import GENERATOR_VERSION, AskedItems, ItemSequences
+from numbench.horizon.items import SEQUENCES_VERSION, AskedItems, ItemSequences
 from numbench.horizon.sizes import task_sizes
 from numbench.journal.run_folder import ROUNDS, write_run
 from numbench.records import HorizonInfo, PromptRef, Response, Round, RunInfo, Usage
@@ -134,7 +134,7 @@ def write_measurement(
             max_items=max_items,
             question_seed=1,
             largest=dict.fromkeys(horizons, largest),
-            generator=GENERATOR_VERSION,
+            generator=SEQUENCES_VERSION,
             design=DESIGN_VERSION,
         ),
     )

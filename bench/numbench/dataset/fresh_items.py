@@ -8,11 +8,10 @@ distribution: nothing but having seen one of them can make it easier.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 from numbench.dataset.settings import (
     GENERATOR_VERSION,
@@ -24,7 +23,7 @@ from numbench.dataset.store import Dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.records import Item
 from numbench.tasks.items import content_hash
-from numbench.tasks.shards import Shard, generate_tables
+from numbench.tasks.shards import Shard, generate_items
 
 MAX_CANDIDATES = 300_000
 """After so many items of the stream, the nearest difficulty is taken for strata without an item.
@@ -113,8 +112,10 @@ def _matched_items(frozen: Sequence[Item], shard: Shard, excluded: Collection[in
         open_places[item_stratum(item)].append(place)
     chosen: dict[int, Item] = {}
     spares: dict[ItemStratum, Item] = {}
-    for stratum, item in _candidates(shard, open_places, spares):
-        if content_hash(item.operands) in excluded:
+    for item in islice(generate_items(shard), MAX_CANDIDATES):
+        stratum = item_stratum(item)
+        is_wanted = open_places.get(stratum) or stratum not in spares
+        if not is_wanted or content_hash(item.operands) in excluded:
             continue
         if open_places[stratum]:
             chosen[open_places[stratum].popleft()] = item
@@ -126,25 +127,6 @@ def _matched_items(frozen: Sequence[Item], shard: Shard, excluded: Collection[in
         for place in places:
             chosen[place] = spares.pop(_nearest(stratum, spares))
     return [chosen[place] for place in range(len(frozen))]
-
-
-def _candidates(
-    shard: Shard,
-    open_places: Mapping[ItemStratum, deque[int]],
-    spares: Mapping[ItemStratum, Item],
-) -> Iterator[tuple[ItemStratum, Item]]:
-    """Yield the items of a shard, in order, whose stratum has an open place or no spare item."""
-    for table in generate_tables(shard, MAX_CANDIDATES):
-        strata = zip(
-            table["operator"].to_pylist(),
-            table["operands"].combine_chunks().value_lengths().to_pylist(),
-            table["difficulty"].combine_chunks().field("base10").to_pylist(),
-            strict=True,
-        )
-        for row, stratum in enumerate(map(ItemStratum._make, strata)):
-            if open_places.get(stratum) or stratum not in spares:
-                record = table.slice(row, 1).to_pylist()[0]
-                yield stratum, msgspec.convert(record, Item)
 
 
 def _nearest(stratum: ItemStratum, spares: Mapping[ItemStratum, Item]) -> ItemStratum:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numbench.core import jsonl
@@ -19,7 +17,6 @@ from numbench.dataset.settings import POOL_SIZE, ShardFile
 from numbench.dataset.store import file_entry
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item
-from numbench.tasks import TASKS
 from numbench.tasks.random_words import RandomWords, attempts
 from numbench.tasks.shards import generate_tables
 
@@ -32,21 +29,17 @@ def write_shard_file(shard_file: ShardFile, folder: Path) -> FileEntry:
 
     Raises BadInput if there are fewer distinct items than rows.
     """
-    path, task = folder / shard_file.file, TASKS[shard_file.shard.task]
-    ids = hashlib.sha256()
+    path, ids = folder / shard_file.file, hashlib.sha256()
     with path.open("wb") as file:
         tables = _hash_ids(generate_rows(shard_file), ids)
         if path.suffix == ".parquet":
             _write_parquet(tables, file)
-        elif task.sample is None:
-            file.writelines(map(json_lines, tables))
         else:
-            # The prompts of such a task may need escapes.
             rows = (row for table in tables for row in table.to_pylist())
             file.writelines(jsonl.encode(msgspec.convert(row, Item)) for row in rows)
         file.flush()
         os.fsync(file.fileno())
-    return file_entry(path, task.name, shard_file.rows, ids.hexdigest())
+    return file_entry(path, shard_file.shard.task, shard_file.rows, ids.hexdigest())
 
 
 def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
@@ -87,7 +80,7 @@ def _stratified_subset(shard_file: ShardFile, pool: pa.Table) -> pa.Table:
 def _hash_ids(tables: Iterable[pa.Table], ids: hashlib._Hash) -> Iterator[pa.Table]:
     """Yield the tables unchanged, adding their item ids to the hash `ids`."""
     for table in tables:
-        ids.update(_concatenated_bytes(table["id"].combine_chunks()))
+        ids.update("".join(table["id"].to_pylist()).encode())
         yield table
 
 
@@ -138,43 +131,3 @@ def shuffled(indices: Sequence[int], words: RandomWords) -> list[int]:
         other = words.randint(0, last)
         order[last], order[other] = order[other], order[last]
     return order
-
-
-_MARK = "\ue000"
-"""A private-use character: the position of a column in a row of JSON."""
-
-
-def json_lines(table: pa.Table) -> bytes:
-    """Return the rows of an item table as JSONL, in the field order of `numbench.records.Item`.
-
-    Strings are not escaped: ids, prompts and numbers of the paper's tasks need no escapes.
-    """
-    row, columns = _json(table.combine_chunks().to_struct_array().combine_chunks())
-    first, *literals = f"{row}\n".split(_MARK)
-    pieces = chain.from_iterable(zip(columns, literals, strict=True))
-    return _concatenated_bytes(pc.binary_join_element_wise(first, *pieces, ""))
-
-
-def _json(column: pa.Array) -> tuple[str, list[pa.Array]]:
-    """Return a value of a column in JSON with marks, and the strings that replace them."""
-    if pa.types.is_struct(column.type):
-        parts = [_json(part) for part in column.flatten()]
-        fields = [
-            f'"{field.name}":{text}' for field, (text, _) in zip(column.type, parts, strict=True)
-        ]
-        return f"{{{','.join(fields)}}}", [each for _, columns in parts for each in columns]
-    if pa.types.is_list(column.type):
-        return f'["{_MARK}"]', [pc.binary_join(column, '","')]
-    if pa.types.is_integer(column.type):
-        return _MARK, [pc.cast(column, pa.string())]
-    return f'"{_MARK}"', [column]
-
-
-def _concatenated_bytes(strings: pa.StringArray) -> bytes:
-    """Return the bytes of all strings of an array, concatenated."""
-    if not len(strings):
-        return b""
-    _, offsets, data = strings.buffers()
-    positions = memoryview(offsets).cast("i")
-    first, last = positions[strings.offset], positions[strings.offset + len(strings)]
-    return memoryview(data)[first:last].tobytes()

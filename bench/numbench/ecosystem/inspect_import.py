@@ -11,7 +11,7 @@ import msgspec
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.ecosystem.export import dataset_version, require_extra
-from numbench.ecosystem.inspect_log import LOGGED_TASK
+from numbench.ecosystem.inspect_log import INSPECT_TASK_NAME
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.journal.run_folder import write_run
@@ -84,9 +84,9 @@ def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
         log = read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:
         raise BadInput(f"{path}: not a log that Inspect can read: {error}") from error
-    if LOGGED_TASK not in (log.eval.task, log.eval.task_registry_name):
+    if INSPECT_TASK_NAME not in (log.eval.task, log.eval.task_registry_name):
         raise BadInput(
-            f"{path}: a log of the task {log.eval.task!r}; only {LOGGED_TASK} can be imported"
+            f"{path}: a log of the task {log.eval.task!r}; only {INSPECT_TASK_NAME} can be imported"
         )
     if not log.samples:
         raise BadInput(f"{path}: no samples in this log")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample, EvalSpec
     from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 
-LOGGED_TASK = "numbench/v1"
+INSPECT_TASK_NAME = "numbench/v1"
 
 _UNKNOWN_CREATED = "1970-01-01T00:00:00+00:00"
 """The creation time of a log whose run has none, because Inspect requires one."""
@@ -234,7 +234,7 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         created=_iso_time(info.created) or _UNKNOWN_CREATED,
         task=f"numbench/{source.name}",
         task_version=dataset_version(source),
-        task_registry_name=LOGGED_TASK,
+        task_registry_name=INSPECT_TASK_NAME,
         task_args=arguments,
         task_args_passed=arguments,
         dataset=EvalDataset(

@@ -35,6 +35,7 @@ from inspect_ai.solver import TaskState, generate
 from numbench._version import __version__
 from numbench.dataset.store import open_dataset
 from numbench.ecosystem.export import METRIC_NAMES, dataset_version, metric_values
+from numbench.ecosystem.inspect_log import INSPECT_TASK_NAME
 from numbench.errors import BadInput
 from numbench.models.base import Message
 from numbench.records import PAPER, FinishReason, Item, Response, Score, answer_text
@@ -44,7 +45,6 @@ from numbench.runner.request_source import interleave
 from numbench.scoring import categorize, score_exact
 from numbench.tasks.prompts import load_prompt_set
 
-INSPECT_TASK_NAME = "numbench/v1"
 BY_TASK_METRIC = "numbench/by_task"
 
 STOP_REASONS: dict[FinishReason, StopReason] = {

@@ -21,9 +21,9 @@ from numbench.horizon.goodness_of_fit import (
 from numbench.horizon.psychometric import (
     LOG2_HORIZONS,
     RESULT,
-    Estimate,
     Floats,
     Posterior,
+    SizeEstimate,
 )
 from numbench.horizon.sizes import guess_rates, size_text, task_sizes
 from numbench.tasks import TASKS
@@ -84,8 +84,8 @@ class TaskHorizon:
 
     task: str
     unit: str
-    h50: Estimate
-    h90: Estimate | None
+    h50: SizeEstimate
+    h90: SizeEstimate | None
     tokens_at_h50: float | None
     prompt_tokens_at_h50: float | None
     items: int
@@ -134,7 +134,7 @@ class TaskHorizon:
         """Return a size as text; `≥ 4,096` or `< 1` if it is outside the sizes of the task."""
         return size_text(size, self.smallest, self.largest)
 
-    def interval_text(self, estimate: Estimate) -> str:
+    def interval_text(self, estimate: SizeEstimate) -> str:
         """Return the 95 % interval of an estimate: `[5.9, 6.8]`."""
         return f"[{self.text(estimate.low)}, {self.text(estimate.high)}]"
 
@@ -241,7 +241,7 @@ class HorizonShift(NamedTuple):
     beyond counts as if it were at their end, so that the ratio is then a bound.
     """
 
-    ratio: Estimate
+    ratio: SizeEstimate
     larger: float
     smallest: int
     largest: int
@@ -272,7 +272,7 @@ def shift(old: Sequence[float], new: Sequence[float], smallest: int, largest: in
     middle = np.cumsum(weights) - weights / 2
     low, value, high = np.interp((0.025, 0.5, 0.975), middle, values)
     larger = float(weights[values > 0].sum() + weights[values == 0].sum() / 2)
-    return HorizonShift(Estimate(2**value, 2**low, 2**high), larger, smallest, largest)
+    return HorizonShift(SizeEstimate(2**value, 2**low, 2**high), larger, smallest, largest)
 
 
 def _grouped(values: Floats, weights: Floats) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from numbench.records import DatasetRef, Item, Manifest, RunInfo
 from numbench.tasks import TASKS
 from numbench.tasks.shards import Shard, generate_items
 
-GENERATOR_VERSION = "numbench-scaled 1"
+SEQUENCES_VERSION = "numbench-scaled 1"
 """Changes whenever an id would mean another item."""
 
 DATASET_NAME = "horizon"
@@ -86,10 +86,10 @@ class AskedItems(Dataset):
         self.path = path
         self.items = items
         self._item_ids = item_ids
-        identity = f"{GENERATOR_VERSION}, seed {items.seed}"
+        identity = f"{SEQUENCES_VERSION}, seed {items.seed}"
         self.manifest = Manifest(
             name=DATASET_NAME,
-            generator=GENERATOR_VERSION,
+            generator=SEQUENCES_VERSION,
             seed=items.seed,
             split="test",
             settings={},
@@ -128,10 +128,10 @@ def asked_items(folder: Path, info: RunInfo, item_ids: Iterable[str]) -> AskedIt
     Raises BadInput if another version of numbench generated them.
     """
     assert info.horizon is not None
-    if info.horizon.generator != GENERATOR_VERSION:
+    if info.horizon.generator != SEQUENCES_VERSION:
         raise BadInput(
             f"{folder}: its items are those of {info.horizon.generator!r}, this numbench has "
-            f"{GENERATOR_VERSION!r}; use the version in run.json"
+            f"{SEQUENCES_VERSION!r}; use the version in run.json"
         )
     by_task: dict[str, list[str]] = {task: [] for task in info.tasks}
     for item_id in item_ids:

@@ -19,7 +19,7 @@ class Rejected(NamedTuple):
     """The outcome of an item that can never be answered."""
 
 
-Outcome = SizeOutcome | Rejected
+ItemOutcome = SizeOutcome | Rejected
 
 
 def item_outcome(
@@ -27,7 +27,7 @@ def item_outcome(
     samples: int,
     results: Mapping[str, Completion],
     judge: Callable[[Item, Completion], bool | None],
-) -> Outcome | None:
+) -> ItemOutcome | None:
     """Return the outcome of an item; None until all of its samples are among the final `results`.
 
     Samples that were rejected are left out; an item is rejected if all of them are. An answer that
@@ -82,7 +82,7 @@ class TaskMeasurement:
         self.rounds: list[tuple[str, ...]] = []
         self._items = items
         self._next_number: Counter[int] = Counter()
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, ItemOutcome] = {}
         self._is_round_recorded = True
         self._summarize()
 
@@ -127,7 +127,7 @@ class TaskMeasurement:
         self._is_round_recorded = False
         self._finish_round()
 
-    def record(self, item_id: str, outcome: Outcome) -> None:
+    def record(self, item_id: str, outcome: ItemOutcome) -> None:
         """Take the outcome of an item into account."""
         self._outcomes[item_id] = outcome
         self._finish_round()

@@ -78,7 +78,7 @@ _SMALLEST_P = 2.0**-23
 """A right answer is never impossible, nor a wrong one."""
 
 
-class Estimate(NamedTuple):
+class SizeEstimate(NamedTuple):
     """A size with its 95 % credible interval.
 
     low may be 0 and high infinite: then the size is outside the grid. 0 for the value: the level
@@ -212,7 +212,7 @@ class Posterior:
         weights = self.horizon_weights()
         return float(np.sqrt(weights @ (LOG2_HORIZONS - weights @ LOG2_HORIZONS) ** 2))
 
-    def horizon(self, level: float = 0.5) -> Estimate:
+    def horizon(self, level: float = 0.5) -> SizeEstimate:
         """Return the size where p without guessing is `level`: median and 95 % interval."""
         if level == 0.5:
             log2_sizes, weights = _refined(self.horizon_weights())
@@ -223,7 +223,7 @@ class Posterior:
         # The size of −∞, at which a level that no size reaches is, takes no part in interpolation.
         finite = max(log2_sizes[0], -1e300)
         wanted = np.interp((0.5, 0.025, 0.975), middle, [finite, *log2_sizes[1:]])
-        return Estimate(*np.exp2(wanted).tolist())
+        return SizeEstimate(*np.exp2(wanted).tolist())
 
     def horizon_weights(self) -> Floats:
         """Return the posterior probability of each of `LOG2_HORIZONS`."""

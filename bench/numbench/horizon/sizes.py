@@ -10,7 +10,7 @@ from numbench.tasks.base import Task
 EVERY_SIZE_UP_TO, STEPS_PER_DOUBLING = 16, 8
 
 CHARACTERS_PER_TOKEN = 3
-"""Digits per token: no widely used tokenizer has more."""
+"""A rough figure for prompts full of digits: no widely used tokenizer has more digits per token."""
 
 ANSWER_OVERHEAD_TOKENS = 10
 """Tokens of `{"answer": …}` around the answer itself."""

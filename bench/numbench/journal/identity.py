@@ -25,7 +25,7 @@ EXAMPLE_HASHES = "few_shot_sha256"
 """The setting with the SHA-256 of the worked examples of each task."""
 
 
-class Difference(NamedTuple):
+class InfoDifference(NamedTuple):
     """What two descriptions of runs differ in."""
 
     field: str
@@ -62,14 +62,14 @@ def has_moved(stored: RunInfo, info: RunInfo) -> bool:
 
 def find_difference(
     stored: RunInfo, info: RunInfo, more_fields: Sequence[str] = ()
-) -> Difference | None:
+) -> InfoDifference | None:
     """Return the first difference in something that shapes an answer, or in `more_fields`."""
     return next(find_differences(stored, info, more_fields), None)
 
 
 def find_differences(
     stored: RunInfo, info: RunInfo, more_fields: Sequence[str] = ()
-) -> Iterator[Difference]:
+) -> Iterator[InfoDifference]:
     """Yield the differences in what shapes an answer, and in `more_fields`.
 
     The address of a server that moved (`has_moved`) is none.
@@ -88,7 +88,7 @@ def find_differences(
         pairs.append((f"prompts for {task}", hashes[0], hashes[1]))
     for field, before, now in pairs:
         if before != now:
-            yield Difference(field, _shortened(before), _shortened(now))
+            yield InfoDifference(field, _shortened(before), _shortened(now))
 
 
 def _identity(info: RunInfo) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
@@ -14,9 +15,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from numbench.models import failures
 from numbench.models.base import BatchRequest, BatchStatus
@@ -45,36 +48,50 @@ Entries = Iterable[tuple[str, JsonObject]]
 """Results with the ids of their requests."""
 
 
+class JobsApi(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`: nested).
+
+    path: of the list of jobs; it precedes the id of a job, unless the id is a path itself. query:
+    of a page of the list; after: its parameter for the next one. jobs: the field with the jobs of a
+    page. id_field, key_field, state: of a job; created: its time, empty if the newest job is listed
+    first; final: the states of jobs that have ended, first with success. results_fields: of where
+    the results are, first those of answers. counts: of requests; done: of those that ended, first
+    with an answer.
+    """
+
+    state: str
+    final: tuple[str, ...]
+    results_fields: tuple[str, ...]
+    done: tuple[str, ...]
+    path: str = "batches"
+    query: str = "limit=100"
+    after: str = "after"
+    jobs: str = "data"
+    id_field: str = "id"
+    key_field: str = "metadata.numbench"
+    created: str = ""
+    counts: str = "request_counts"
+
+
+JOBS_APIS = msgspec.convert(
+    tomllib.loads(Path(__file__).with_name("batch_apis.toml").read_text("utf-8")),
+    dict[str, JobsApi],
+)
+"""The APIs by name, from `batch_apis.toml`."""
+
+
 class BatchService(HostedServer, ABC):
     """A provider's batch API: jobs of many requests, answered within a day at a lower price.
 
     Methods that contact the provider do so once and raise `failures.ProviderError` if that
     fails. One job takes at most `max_requests` requests, whose sizes sum to at most `max_bytes`.
-
-    The others say where an API keeps what about jobs: paths of URLs, and names of fields (`a.b`:
-    nested). path: of the list of jobs; it precedes the id of a job, unless the id is a path itself.
-    query: of a page of the list; after: its parameter for the next one. jobs: the field with the
-    jobs of a page. id_field, key_field, state: of a job; created: its time, empty if the newest job
-    is listed first; final: the states of jobs that have ended, first with success. results_fields:
-    of where the results are, first those of answers. counts: of requests; done: of those that
-    ended, first with an answer.
+    api: where it keeps what about jobs.
     """
 
     max_response_bytes = MAX_BATCH_RESPONSE_BYTES
     max_requests: int
     max_bytes: int
-    path = "batches"
-    query = "limit=100"
-    after = "after"
-    jobs = "data"
-    id_field = "id"
-    key_field = "metadata.numbench"
-    created = ""
-    state: str
-    final: tuple[str, ...]
-    results_fields: tuple[str, ...]
-    counts = "request_counts"
-    done: tuple[str, ...]
+    api: JobsApi
 
     @abstractmethod
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
@@ -88,9 +105,9 @@ class BatchService(HostedServer, ABC):
         """
         found: dict[str, str] = {}
         async for each in self._jobs():
-            if value_at(each, self.key_field) == job.key:
-                found[text_or_repr(value_at(each, self.created))] = self._id(each)
-                if not self.created:
+            if value_at(each, self.api.key_field) == job.key:
+                found[text_or_repr(value_at(each, self.api.created))] = self._id(each)
+                if not self.api.created:
                     break
         return found[max(found)] if found else None
 
@@ -128,14 +145,14 @@ class BatchService(HostedServer, ABC):
     async def status(self, job: str) -> BatchStatus:
         """Return the state of the job."""
         response = await self._object(self._job_path(job))
-        state = _STATE_PREFIX.sub("", text_or_repr(value_at(response, self.state)), count=1)
+        state = _STATE_PREFIX.sub("", text_or_repr(value_at(response, self.api.state)), count=1)
         state = failures.sanitize_line(state, self._secrets)
         counts = self._counts(response)
         failure = self._job_failure(response)
-        is_final = state in self.final or response.get("done") is True
+        is_final = state in self.api.final or response.get("done") is True
         return BatchStatus(
             is_finished=is_final and not self._has_unpublished_results(response, state, counts),
-            done=sum(counts.get(name, 0) for name in self.done),
+            done=sum(counts.get(name, 0) for name in self.api.done),
             state=state,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
@@ -144,9 +161,9 @@ class BatchService(HostedServer, ABC):
         self, job: JsonObject, state: str, counts: Mapping[str, int]
     ) -> bool:
         """Return whether a job that has ended lacks its results, which some providers add later."""
-        has_answers = counts.get(self.done[0], 0) > 0
-        fields = self.results_fields[:1] if has_answers else self.results_fields
-        is_expected = has_answers or (state == self.final[0] and not any(counts.values()))
+        has_answers = counts.get(self.api.done[0], 0) > 0
+        fields = self.api.results_fields[:1] if has_answers else self.api.results_fields
+        is_expected = has_answers or (state == self.api.final[0] and not any(counts.values()))
         is_missing = not any(value_at(job, field) for field in fields)
         return is_expected and is_missing and self._job_failure(job) is None
 
@@ -160,21 +177,21 @@ class BatchService(HostedServer, ABC):
 
     def _counts(self, job: JsonObject) -> dict[str, int]:
         """Return the known counts of requests."""
-        numbers = object_at(job, self.counts)
+        numbers = object_at(job, self.api.counts)
         return {name: n for name in numbers if (n := tokens_at(numbers[name])) is not None}
 
     def _job_path(self, job: str) -> str:
-        is_path = job.startswith(f"{self.path}/")
-        return quote(job) if is_path else f"{self.path}/{quote(job, safe='')}"
+        is_path = job.startswith(f"{self.api.path}/")
+        return quote(job) if is_path else f"{self.api.path}/{quote(job, safe='')}"
 
     async def _jobs(self) -> AsyncIterator[JsonObject]:
         """Yield the jobs of all pages. Raises ProviderError if the server repeats a page."""
         token, seen = "", set[str]()
         while token not in seen:
             seen.add(token)
-            after = token and f"&{self.after}={quote(token, safe='')}"
-            page = await self._object(f"{self.path}?{self.query}{after}")
-            jobs = objects_at(page, self.jobs)
+            after = token and f"&{self.api.after}={quote(token, safe='')}"
+            page = await self._object(f"{self.api.path}?{self.api.query}{after}")
+            jobs = objects_at(page, self.api.jobs)
             for job in jobs:
                 yield job
             token = text_at(page, "nextPageToken") or ""
@@ -215,7 +232,7 @@ class BatchService(HostedServer, ABC):
             # An SDK raises anything for a response that it cannot read.
             failure = self._sdk_failure(error)
             raise failures.provider_error(failure, self._secrets) from None
-        return self._id({self.id_field: getattr(created, self.id_field, None)})
+        return self._id({self.api.id_field: getattr(created, self.api.id_field, None)})
 
     def _sdk_failure(self, error: BaseException) -> Failure:
         """Return the failure for an error of an SDK: from the server's reply, or its cause."""
@@ -230,7 +247,7 @@ class BatchService(HostedServer, ABC):
         return failures.unreadable_failure(f"the server sent no job: {type(error).__name__}")
 
     def _id(self, response: JsonObject) -> str:
-        identity = text_at(response, self.id_field)
+        identity = text_at(response, self.api.id_field)
         if identity and identity.isprintable():
             return identity
         raise self._error("the server sent no id of a job")

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, ModelTarget, system_prompt
-from numbench.models.batch_client import BatchService, Entries
+from numbench.models.batch_client import JOBS_APIS, BatchService, Entries
 from numbench.models.error_bodies import error_code_and_message
 from numbench.models.facts import HostedProvider
 from numbench.models.failures import (
@@ -45,10 +45,7 @@ class OpenAIBatchService(BatchService):
 
     max_requests = 50_000
     max_bytes = 200_000_000
-    state = "status"
-    final = ("completed", "failed", "expired", "cancelled")
-    results_fields = ("output_file_id", "error_file_id")
-    done = ("completed", "failed")
+    api = JOBS_APIS["openai"]
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
         """Connect to the provider's server, or to `target.base_url`."""
@@ -80,7 +77,7 @@ class OpenAIBatchService(BatchService):
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         response = await self._object(self._job_path(job.id or ""))
-        for kind in self.results_fields:
+        for kind in self.api.results_fields:
             if file := text_at(response, kind):
                 path = f"files/{quote(file, safe='')}/content"
                 yield self._result_lines(await self._content(path))
@@ -139,12 +136,7 @@ class AnthropicBatchService(BatchService):
 
     max_requests = 100_000
     max_bytes = 250_000_000
-    path = "messages/batches"
-    after = "after_id"
-    state = "processing_status"
-    final = ("ended",)
-    results_fields = ("results_url", "archived_at")
-    done = ("succeeded", "errored", "canceled", "expired")
+    api = JOBS_APIS["anthropic"]
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
@@ -152,7 +144,7 @@ class AnthropicBatchService(BatchService):
             {"custom_id": _custom_id(key, position), "params": self._request_body(request)}
             for position, request in enumerate(requests)
         ]
-        return self._id(await self._object(self.path, {"requests": entries}))
+        return self._id(await self._object(self.api.path, {"requests": entries}))
 
     async def find(self, job: Job, other_ids: Collection[str] = ()) -> str | None:
         """Return the id of the newest job with the key of `job`.
@@ -169,7 +161,7 @@ class AnthropicBatchService(BatchService):
             identity = self._id(listed)
             if identity in other_ids or sum(self._counts(listed).values()) != len(job.items):
                 continue
-            if listed.get(self.state) not in self.final:
+            if listed.get(self.api.state) not in self.api.final:
                 unfinished.append(identity)
             elif [each async for each in self.results(msgspec.structs.replace(job, id=identity))]:
                 return identity
@@ -225,17 +217,7 @@ class GeminiBatchService(BatchService):
     max_requests = 50_000
     max_bytes = 19_900_000
     takes_parameters = False
-    query = "pageSize=100"
-    after = "pageToken"
-    jobs = "operations"
-    id_field = "name"
-    key_field = "metadata.displayName"
-    created = "metadata.createTime"
-    state = "metadata.state"
-    final = ("SUCCEEDED", "PARTIALLY_SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
-    results_fields = ("metadata.output", "response")
-    counts = "metadata.batchStats"
-    done = ("successfulRequestCount", "failedRequestCount")
+    api = JOBS_APIS["gemini"]
 
     def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
         """Connect to the provider's server, or to `target.base_url`."""
@@ -274,7 +256,7 @@ class GeminiBatchService(BatchService):
         response = await self._object(self._job_path(job.id or ""))
         outputs = (
             objects_at(response, f"{output}.inlinedResponses.inlinedResponses")
-            for output in self.results_fields
+            for output in self.api.results_fields
         )
         results = next(filter(None, outputs), [])
         ids = [value_at(result, "metadata.key") for result in results]

@@ -12,7 +12,6 @@ import os
 import socket
 import ssl
 from collections.abc import Mapping
-from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -158,8 +157,7 @@ class HttpClient:
         # A client has one connection: httpx2 looks at all of a client's connections per request.
         client = self._idle.pop() if self._idle else self.client(url)
         try:
-            target = _parsed(url)
-            async with client.stream(method, target, headers=headers, content=body) as response:
+            async with client.stream(method, url, headers=headers, content=body) as response:
                 self._has_connected = True
                 parts, size = [], 0
                 async for part in response.aiter_bytes():
@@ -172,14 +170,6 @@ class HttpClient:
                 return Reply(response.status_code, response.headers, b"".join(parts))
         finally:
             self._idle.append(client)
-
-
-@lru_cache(maxsize=16)
-def _parsed(url: str) -> httpx2.URL:
-    """Return a URL, which is parsed once for all requests to it."""
-    import httpx2
-
-    return httpx2.URL(url)
 
 
 class _Trace:

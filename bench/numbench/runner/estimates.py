@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from numbench.horizon.sizes import CHARACTERS_PER_TOKEN
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun
 from numbench.tasks import calculator
-
-CHARACTERS_PER_TOKEN = 3
-"""A rough figure for prompts full of digits; no tokenizer is used."""
 
 _MESSAGE_OVERHEAD_TOKENS = 100
 """An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""

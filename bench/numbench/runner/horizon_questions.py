@@ -9,7 +9,7 @@ from numbench.errors import BadInput
 from numbench.horizon import DESIGN_VERSION
 from numbench.horizon.items import (
     DATASET_NAME,
-    GENERATOR_VERSION,
+    SEQUENCES_VERSION,
     AskedItems,
     ItemAddress,
     ItemSequences,
@@ -77,6 +77,6 @@ def horizon_info(spec: HorizonSpec, sizes: Mapping[str, tuple[int, ...]]) -> Hor
         max_items=spec.max_items,
         question_seed=spec.question_seed,
         largest={task: permitted[-1] for task, permitted in sizes.items()},
-        generator=GENERATOR_VERSION,
+        generator=SEQUENCES_VERSION,
         design=DESIGN_VERSION,
     )

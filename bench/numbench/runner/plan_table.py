@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
+from numbench.horizon.sizes import CHARACTERS_PER_TOKEN
 from numbench.models.facts import USER_CATALOGUE, today
 from numbench.models.prices import Price, fee_parameters, load_model_map
-from numbench.runner.estimates import CHARACTERS_PER_TOKEN, cost_limit_note, length_note
+from numbench.runner.estimates import cost_limit_note, length_note
 from numbench.runner.planning import Plan, missing_keys
 from numbench.runner.progress import NO_VALUE
 from numbench.tasks import TASKS

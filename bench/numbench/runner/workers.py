@@ -22,7 +22,7 @@ from numbench.runner.throttle import RequestPacer, Throttle
 MAX_CONSECUTIVE_FAILURES = 10
 """Items that may fail in a row, each after all its attempts, before a run gives up."""
 
-MAX_REJECTIONS = 120
+MAX_REJECTED_REQUESTS = 120
 """Items that may be rejected for their content or length before any other is answered.
 
 A horizon measurement has twelve tasks, of which a model may answer one late.
@@ -139,7 +139,7 @@ class Workers(ActiveRun):
         requested = attempts.requested
         try:
             if await self._admit(requested):
-                completion = await self._retrying.copy()(self._send, attempts)
+                completion: Completion = await self._retrying.copy()(self._send, attempts)
                 await self._finish(attempts, completion)
         except _NotCovered:
             return
@@ -227,7 +227,7 @@ class Workers(ActiveRun):
                 f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
                 f"with: {error.message}"
             )
-        is_enough = self.stats.report.permanent_errors >= MAX_REJECTIONS
+        is_enough = self.stats.report.permanent_errors >= MAX_REJECTED_REQUESTS
         if is_enough and not self.stats.progress().overall.answered:
             raise NumbenchError(
                 f"{self.client.name}: all of the first {self.stats.report.errors} items were "

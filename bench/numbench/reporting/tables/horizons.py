@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from numbench.horizon import StopReason
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
-from numbench.horizon.psychometric import Estimate as SizeEstimate
+from numbench.horizon.psychometric import SizeEstimate
 from numbench.records import Estimate
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
