@@ -77,7 +77,7 @@ def test_the_variable_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBENCH_CATALOGUE", "other.toml")
     price = find_price("openai/my-model")
     assert price is not None and price.input == 3.5
-    assert plan(RunSpec("openai/my-model", dataset="short", limit=1)).resolved.price == price
+    assert plan(RunSpec("openai/my-model", dataset="short", limit=1)).prepared.price == price
 
 
 PROVIDER = """\
@@ -161,5 +161,5 @@ def test_the_temperature_of_a_level_is_the_default_of_the_option(tmp_path: Path)
     )
     for given, sent in ((None, 0.5), (0.7, 0.7)):
         planned = plan(replace(spec, temperature=given))
-        assert planned.resolved.settings.temperature == sent
+        assert planned.prepared.settings.temperature == sent
         assert planned.request is not None and planned.request["temperature"] == sent

@@ -8,6 +8,7 @@ exact value from a floating-point one.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from decimal import (
 from functools import cached_property, lru_cache, reduce
 from statistics import median
 
+from numbench.core.installation import PACKAGE
 from numbench.forensics.agreement import readings, round_half_up
 from numbench.models.baseline import FLOAT_FORMATS, UnsupportedOperator, calculate
 from numbench.records import Item
@@ -38,33 +40,9 @@ _NEIGHBORS = {"+": "-", "-": "+", "*": "/", "/": "*", "^": "*"}
 _MAX_DROPPED_DIGITS = 80
 _LARGEST_EXPONENT = 400
 
-COMPUTATIONS = {
-    LABEL: "the published label",
-    FLOAT64: "float64 arithmetic",
-    "one_pass": "float64, √(mean of squares − square of mean)",
-    "float32": "float32 arithmetic",
-    "bfloat16": "bfloat16 arithmetic",
-    "half_up": "the exact value, a tie rounded up",
-    CONVENTION: "the sample deviation (divisor n − 1)",
-    **{
-        f"{name}_{digits}": f"operands {name} to {digits} digits"
-        for name, _ in _SHORTENED
-        for digits in _OPERAND_DIGITS
-    },
-    "integer_parts": "integer parts of the operands",
-    "percent": "the value in percent",
-    "hundredth": "a hundredth of the value",
-    "power_of_ten": "another power of ten",
-    "sign": "the wrong sign",
-    "swapped": "swapped operands",
-    "neighbour": "a neighboring operation",
-    "exponent": "another exponent (negated, ± 1, or an exact 1/ξ)",
-    "operand": "one of the operands itself",
-    "dropped_element": "an element of the list left out",
-    "element_sign": "an element with the wrong sign",
-    "dropped_operand_digit": "a digit of an operand left out",
-    "dropped_answer_digit": "a digit of the exact answer left out",
-}
+COMPUTATIONS: dict[str, str] = tomllib.loads(
+    (PACKAGE / "forensics" / "computations.toml").read_text("utf-8")
+)
 """Identifier of each computation in files → the same in words, in the order of all tables."""
 
 Values = tuple[Decimal, ...]

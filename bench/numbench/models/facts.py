@@ -62,6 +62,9 @@ OWN_PARAMETERS = {
 }
 """What to do instead of setting a parameter that numbench sets, by folded names."""
 
+WAYS_OUT: dict[str, str] = _PARAMETERS["ways_out"]
+"""What to do if a provider rejects a request for a parameter, by patterns of its name."""
+
 ParameterKind = Literal["messages", "varying", "priced", "fees"]
 
 

@@ -105,7 +105,11 @@ class HttpClient:
         import httpx2
 
         self._certificates = self._certificates or _trusted_certificates(url)
+        proxies = (each for scheme, each in getproxies().items() if scheme != "no")
         try:
+            for proxy in proxies:
+                # It raises ValueError for a port that httpx2 takes, and no connection has.
+                _ = urlsplit(proxy if "://" in proxy else f"//{proxy}").port
             client = httpx2.AsyncClient(
                 verify=self._certificates,
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

@@ -18,7 +18,7 @@ from numbench.journal.run_folder import timestamp
 from numbench.journal.writer import Journal
 from numbench.models import Model, ModelDescription
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
-from numbench.models.facts import USER_CATALOGUE
+from numbench.models.facts import WAYS_OUT
 from numbench.models.failures import Unreached
 from numbench.records import Completion, Failure, ItemSample, Job, Response
 from numbench.runner.budget import Budget, RunCosts
@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
-
-_WAYS_OUT = {
-    "temperature": f"add a rule with temperature = false to {USER_CATALOGUE}",
-    "reasoning|thinking|effort": "try another level of --reasoning, or none",
-    "response_?format|schema": "try --no-structured",
-    r"max\w*_?tokens": "try another --max-tokens",
-    "seed": f"add a rule with takes_seed = false to {USER_CATALOGUE}",
-}
-"""What to do if a provider rejects a request for a parameter: pattern of its name → way out."""
 
 
 class Refusal(NumbenchError):
@@ -71,7 +62,7 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
             "--api-key-env VARIABLE"
         )
     if refusal.failure.status in (400, 422):
-        for pattern, way_out in _WAYS_OUT.items():
+        for pattern, way_out in WAYS_OUT.items():
             if re.search(pattern, refusal.reason, re.IGNORECASE):
                 return NumbenchError(f"{refusal}; {way_out}")
     if refusal.failure.status != 404 or refusal.had_answers:
