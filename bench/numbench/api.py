@@ -108,7 +108,7 @@ def generate(
         **with_dataset_sizes(chosen, limits)._asdict(),
     )
     folder = None if out is None else Path(out)
-    return generate_dataset(settings, folder, workers, engine, on_file).dataset
+    return generate_dataset(settings, folder, workers, engine, on_file)
 
 
 @checked

@@ -87,7 +87,7 @@ def test_all_kinds_of_datasets_are_exported(
 
 def small_dataset(folder: Path, **settings: object) -> Dataset:
     defaults = {"name": "small", "tasks": ("mean",), "size": 12}
-    return generate(DatasetSettings(**defaults | settings), folder, shard_rows=5).dataset
+    return generate(DatasetSettings(**defaults | settings), folder, shard_rows=5)
 
 
 @pytest.mark.parametrize("file_format", ["jsonl", "parquet"])

@@ -67,7 +67,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """A small dataset of all nine tasks."""
     settings = DatasetSettings(name="small", tasks=tuple(PAPER_TASKS), size=canned.LIMIT)
-    return generate(settings, tmp_path_factory.mktemp("small")).dataset
+    return generate(settings, tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_inspect_finds_the_task_by_its_name(
 def test_lm_eval_validates_and_runs_the_exported_folder(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval", reason="pip install 'numbench[lm-eval]'")
     settings = DatasetSettings(name="small", tasks=tuple(PAPER_TASKS), size=3)
-    export_lm_eval(generate(settings, tmp_path / "small").dataset, tmp_path / "folder")
+    export_lm_eval(generate(settings, tmp_path / "small"), tmp_path / "folder")
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     output = run_module(
         tmp_path, "lm_eval validate --tasks numbench_small --include_path folder", **offline

@@ -204,7 +204,7 @@ def test_a_redirect_ends_the_run_and_gets_no_key(tmp_path: Path, model: str) -> 
 def test_a_server_that_rejects_every_item_ends_the_run(tmp_path: Path) -> None:
     dataset = small_dataset(tmp_path / "data", 70)
     with serve(too_long) as server:
-        with pytest.raises(NumbenchError, match=r"all of the first 12. items were rejected"):
+        with pytest.raises(NumbenchError, match=r"all of the first 12. requests were rejected"):
             go(server, dataset, tmp_path / "run", model=CHAT, concurrency=4)
         assert len(server.received) < 120 + 8
 
@@ -220,7 +220,7 @@ def test_an_unreachable_server_ends_the_run_with_one_line(tmp_path: Path) -> Non
     dataset = small_dataset(tmp_path / "data", 20)
     with serve(servers.plain) as gone:
         go(gone, dataset, tmp_path / "run", limit=1)
-    with pytest.raises(NumbenchError, match="10 items in a row failed") as caught:
+    with pytest.raises(NumbenchError, match="10 requests in a row failed") as caught:
         go(gone, dataset, tmp_path / "run")
     assert "connection failed" in str(caught.value)
     assert "the same command continues" in str(caught.value)

@@ -173,7 +173,7 @@ def test_requests_that_a_run_cuts_off_before_its_first_answer_may_be_billed(tmp_
     dataset, out = small_dataset(tmp_path / "many", 20), tmp_path / "run"
     with serve(script) as server:
         for _ in range(2):
-            with pytest.raises(NumbenchError, match="10 items in a row failed"):
+            with pytest.raises(NumbenchError, match="10 requests in a row failed"):
                 go(server, dataset, out, timeout=1.0, concurrency=16)
             assert sum(each.possibly_billed_attempts for each in iter_responses(out)) >= billed > 10
 

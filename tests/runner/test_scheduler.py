@@ -151,7 +151,7 @@ def test_an_outage_or_a_rate_limit_that_lasts_ends_the_run(
     async def script(received: ReceivedRequest) -> Reply:
         return await good(received) if len(server.received) < first else fault()
 
-    with serve(script) as server, pytest.raises(NumbenchError, match="10 items in a row failed"):
+    with serve(script) as server, pytest.raises(NumbenchError, match="10 requests in a row failed"):
         go(server, data, tmp_path / "run", concurrency=concurrency, policy=policy)
 
 

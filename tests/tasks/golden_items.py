@@ -93,7 +93,7 @@ def datasets() -> dict[str, DatasetSettings]:
 def dataset_hash(settings: DatasetSettings) -> str:
     """Return the hash in the manifest of a generated dataset."""
     with tempfile.TemporaryDirectory() as folder:
-        return generate(settings, Path(folder) / "data").dataset.manifest.sha256
+        return generate(settings, Path(folder) / "data").manifest.sha256
 
 
 def main() -> None:

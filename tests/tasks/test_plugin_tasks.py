@@ -66,15 +66,15 @@ def test_a_plugin_task_needs_nothing_but_its_declaration(
     monkeypatch.setattr("numbench.dataset.shard_files.POOL_SIZE", 60)
     assert parse_tasks(["all"]) == DatasetSettings().tasks == tuple(PAPER_TASKS)
     assert parse_tasks(["gcd", "mean"]) == ("mean", "gcd")
-    dataset = generate(SETTINGS, tmp_path / "data").dataset
+    dataset = generate(SETTINGS, tmp_path / "data")
     for item in dataset.by_task["gcd"]:
         a, b = item.operands
         assert item.answer == str(gcd(int(a), int(b)))
         assert item.prompt == f'What is the "greatest common divisor" of {a} and {b}?\n'
         assert 0 <= item.params["k"] <= 9
-    parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet").dataset
+    parquet = generate(SETTINGS._replace(format="parquet"), tmp_path / "parquet")
     assert parquet.by_task == dataset.by_task
-    large = generate(SETTINGS._replace(size=61), tmp_path / "large").dataset
+    large = generate(SETTINGS._replace(size=61), tmp_path / "large")
     assert large.by_task["gcd"][:20] == list(islice(generate_items(Shard("gcd")), 20))
     assert audit(dataset.path).checked == {"gcd": 30} and not audit(dataset.path).wrong
     shown = examples(dataset, ("gcd",), 3)["gcd"]
@@ -102,7 +102,7 @@ OCTANT = Task(
 
 def test_options_beyond_f_are_read_and_scored(install, tmp_path: Path) -> None:
     install(OCTANT)
-    items = generate(SETTINGS._replace(tasks=("octant",)), tmp_path / "octant").dataset.by_task
+    items = generate(SETTINGS._replace(tasks=("octant",)), tmp_path / "octant").by_task
     item = next(item for item in items["octant"] if item.answer == "H")
 
     def scores(text: str) -> tuple[bool, bool, str | None]:
@@ -125,7 +125,7 @@ def test_a_dataset_of_a_missing_plugin_names_the_task(
     install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(GCD)
-    dataset = generate(SETTINGS, tmp_path / "data").dataset
+    dataset = generate(SETTINGS, tmp_path / "data")
     monkeypatch.delitem(TASKS, "gcd")
     with pytest.raises(BadInput, match="task 'gcd' is not installed; install the package"):
         Dataset(dataset.path).by_task  # noqa: B018
@@ -253,7 +253,7 @@ from numbench.dataset.settings import DatasetSettings
 from numbench.tasks import TASKS
 if __name__ == "__main__":
     settings = DatasetSettings(name="g", tasks=("gcd", "mean"), size=5)
-    dataset = generate(settings, Path("g"), workers=2).dataset
+    dataset = generate(settings, Path("g"), workers=2)
     print(json.dumps([list(TASKS), list(dataset.tasks), len(dataset.by_id)]))
 """
 

@@ -39,13 +39,6 @@ from numbench.records import FileEntry
 Engine = Literal["local", "ray"]
 
 
-class GenerationResult(NamedTuple):
-    """A dataset. unchanged: it existed already, with every file as in its manifest."""
-
-    dataset: Dataset
-    unchanged: bool
-
-
 class FileProgress(NamedTuple):
     """Progress after a finished file.
 
@@ -66,7 +59,7 @@ def generate(
     engine: Engine = "local",
     on_file: Callable[[FileProgress], None] = lambda _: None,
     shard_rows: int = MAX_SHARD_ROWS,
-) -> GenerationResult:
+) -> Dataset:
     """Write the dataset of these settings to `out` (default: datasets/NAME) and return it.
 
     Every row depends only on the settings. The folder has files when all are complete. Raises
@@ -84,7 +77,7 @@ def generate(
         raise BadInput(f"--workers {workers}: it must be at least 1")
     folder = out or Path("datasets") / settings.name
     if (folder / MANIFEST).exists():
-        return GenerationResult(_verified(Dataset(folder), settings), unchanged=True)
+        return _verified(Dataset(folder), settings)
     files = plan_shard_files(settings, shard_rows)
     with _partial_folder(folder) as partial:
         entries: dict[str, FileEntry] = {}
@@ -109,7 +102,7 @@ def generate(
                 f"the files differ from those of the released {settings.name}; "
                 "choose another --name"
             )
-    return GenerationResult(Dataset(folder), unchanged=False)
+    return Dataset(folder)
 
 
 @contextmanager

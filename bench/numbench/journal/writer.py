@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Self
 
@@ -88,13 +88,10 @@ class Journal:
         """
         name = JOBS if isinstance(record, Job) else ROUNDS
         try:
-            file = AppendOnlyFile(self.folder / name, type(record))
+            with closing(AppendOnlyFile(self.folder / name, type(record))) as file:
+                file.append(jsonl.encode(record))
         except OSError as error:
             raise NumbenchError(f"{self.folder / name}: {error.strerror}") from error
-        try:
-            file.append(jsonl.encode(record))
-        finally:
-            file.close()
 
     def record_unbilled(self, requested: ItemSample) -> None:
         """Log that an attempt has ended and is not billed."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.base import RequestSettings
 from numbench.models.failures import failed_completion, sanitize_line
@@ -205,10 +206,5 @@ def hash_files(files: Iterable[Path]) -> str:
     """Return the SHA-256 of the names and contents of files, independent of their order."""
     ordered = sorted(files)
     with ThreadPoolExecutor(8) as pool:
-        lines = pool.map(lambda path: f"{path.name} {_sha256(path)}\n", ordered)
+        lines = pool.map(lambda path: f"{path.name} {sha256_of(path)}\n", ordered)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -20,10 +20,10 @@ from numbench.runner.retrying import Attempts, Health, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
 
 MAX_CONSECUTIVE_FAILURES = 10
-"""Items that may fail in a row, each after all its attempts, before a run gives up."""
+"""Requests that may fail in a row, each after all its attempts, before a run gives up."""
 
 MAX_REJECTED_REQUESTS = 120
-"""Items that may be rejected for their content or length before any other is answered.
+"""Requests that may be rejected for their content or length before any other is answered.
 
 A horizon measurement has twelve tasks, of which a model may answer one late.
 """
@@ -224,13 +224,13 @@ class Workers(ActiveRun):
         self._consecutive_failures += error.kind != "item"
         if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             raise NumbenchError(
-                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} items in a row failed, the last "
+                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} requests in a row failed, the last "
                 f"with: {error.message}"
             )
         is_enough = self.stats.report.permanent_errors >= MAX_REJECTED_REQUESTS
         if is_enough and not self.stats.progress().overall.answered:
             raise NumbenchError(
-                f"{self.client.name}: all of the first {self.stats.report.errors} items were "
+                f"{self.client.name}: all of the first {self.stats.report.errors} requests were "
                 f"rejected, the last with: {error.message}; to send them again, choose another "
                 "--out, or add --retry error to numbench run"
             )
