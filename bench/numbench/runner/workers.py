@@ -224,8 +224,8 @@ class Workers(ActiveRun):
         self._consecutive_failures += error.kind != "item"
         if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
             raise NumbenchError(
-                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} requests in a row failed, the last "
-                f"with: {error.message}"
+                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} requests in a row failed, the "
+                f"last with: {error.message}"
             )
         is_enough = self.stats.report.permanent_errors >= MAX_REJECTED_REQUESTS
         if is_enough and not self.stats.progress().overall.answered:
@@ -250,7 +250,7 @@ class Workers(ActiveRun):
         failure = Failure(
             kind="transient",
             message=f"the run ended before {awaited}",
-            possibly_billed=attempts.possibly_billed_attempts > 0,
+            possibly_billed=True,
         )
         response = make_response(attempts, Completion(error=failure))
         self.stats.count_abandoned(response)
