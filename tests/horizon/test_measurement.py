@@ -12,18 +12,18 @@ from numbench.horizon import Limits
 from numbench.horizon.adaptive import MAX_REJECTIONS, round_size
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.items import ItemSequences, parse_id
-from numbench.horizon.measurement import Outcome, Rejected, TaskMeasurement
+from numbench.horizon.measurement import ItemOutcome, Rejected, TaskMeasurement
 from numbench.horizon.sizes import task_sizes
 from numbench.tasks import SCALED_TASKS
 
 ITEMS = ItemSequences()
-Answer = Callable[[str], Outcome]
+Answer = Callable[[str], ItemOutcome]
 
 
 def fixed_answer(horizon: float, seed: int = 0) -> Answer:
     """Return a model whose answer to an item is always the same, right below its horizon."""
 
-    def answer(item_id: str) -> Outcome:
+    def answer(item_id: str) -> ItemOutcome:
         size = parse_id(item_id).size
         draw = hashlib.sha256(f"{seed} {item_id}".encode()).digest()[0] / 256
         is_right = draw < 1 / (1 + (size / horizon) ** 3)
@@ -100,7 +100,7 @@ def test_a_measurement_says_why_it_is_complete(horizon: float, reason: str) -> N
 
 
 def test_sizes_whose_questions_are_rejected_are_asked_no_more() -> None:
-    def answer(item_id: str) -> Outcome:
+    def answer(item_id: str) -> ItemOutcome:
         return Rejected() if parse_id(item_id).size > 30 else fixed_answer(1e9)(item_id)
 
     measurement = start(Limits(0.15, 300))
