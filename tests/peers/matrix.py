@@ -19,6 +19,7 @@ FEATURES = (
     "`--api responses --structured`",
     "`--tools calculator`",
     "`--dataset forms`, `--dataset context`",
+    "`--dry-run` tells the context",
     "a wrong model name",
     "a prompt longer than the context",
     "`--max-tokens` above the context",

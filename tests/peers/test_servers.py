@@ -26,7 +26,7 @@ from numbench.runner.progress import RunReport
 from numbench.tasks import CONTEXT_TASKS, FORM_TASKS
 from tests.peers.matrix import FEATURES, MATRIX, write
 from tests.peers.processes import BIN, free_port, numbench_run
-from tests.peers.servers import NAME, QUICK, SERVERS, Peer, llama_cpp
+from tests.peers.servers import CONTEXT, NAME, QUICK, SERVERS, Peer, llama_cpp
 from tests.peers.setup import CODER
 from tests.support.runs import run_with
 
@@ -137,6 +137,13 @@ def forms_and_context(peer: Peer, out: Path) -> str:
     return "yes"
 
 
+def plan_of_context(peer: Peer, out: Path) -> str:
+    arguments = ["--model", f"openai/{peer.model}", "--base-url", peer.url, "--dry-run"]
+    plan = " ".join(numbench_run(out, *arguments).stdout.split())
+    assert "limited by the server's context only" in plan
+    return "yes" if f"({CONTEXT:,} tokens with the prompt)" in plan else "the server does not tell"
+
+
 def wrong_model(peer: Peer, out: Path) -> str:
     try:
         report = ask(peer, out, model="openai/no-such-model")
@@ -185,6 +192,7 @@ CASES: dict[str, Callable[[Peer, Path], str]] = {
     "`--api responses --structured`": lambda peer, out: structured(peer, out, api="responses"),
     "`--tools calculator`": tools,
     "`--dataset forms`, `--dataset context`": forms_and_context,
+    "`--dry-run` tells the context": plan_of_context,
     "a wrong model name": wrong_model,
     "a prompt longer than the context": long_prompt,
     "`--max-tokens` above the context": large_limit,

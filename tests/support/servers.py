@@ -33,9 +33,10 @@ class ReceivedRequest:
 
 @dataclass
 class Server:
-    """A running server: where it is, and the requests it received."""
+    """A running server: where it is, its list of models, and all other requests it received."""
 
     url: str
+    models: object = None
     received: list[ReceivedRequest] = field(default_factory=list)
     in_flight: int = 0
     most_in_flight: int = 0
@@ -53,6 +54,8 @@ def serve(script: Script) -> Iterator[Server]:
     server = Server("")
 
     async def handle(request: web.Request) -> Reply:
+        if request.method == "GET" and request.path.endswith("/models"):
+            return web.json_response(server.models)
         holds_json = request.can_read_body and request.content_type == "application/json"
         body = await request.json() if holds_json else {}
         prompt = _prompt(body)

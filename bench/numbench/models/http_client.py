@@ -11,11 +11,14 @@ import errno
 import os
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
+
+import msgspec
 
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.failures import (
@@ -241,3 +244,47 @@ def _wrong_proxy() -> str:
         f"{names} is not the URL of a proxy: it starts with http://, https://, socks5:// or "
         "socks5h://, has a host and a port, and a password in it has %23 for # and %2F for /"
     )
+
+
+_LISTING_SECONDS = 2.0
+_MAX_LISTING_BYTES = 1 << 20
+
+_Tokens = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class _Loaded(msgspec.Struct):
+    n_ctx: _Tokens | None = None
+
+
+class _Listed(msgspec.Struct):
+    id: str
+    max_model_len: _Tokens | None = None
+    meta: _Loaded | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Listed]
+
+
+def server_context(base_url: str, model: str) -> int | None:
+    """Return the tokens of prompt and answer together, None if the server does not tell.
+
+    vLLM and SGLang list `max_model_len`, llama.cpp the context of each slot. No key is sent.
+    """
+    import httpx2
+
+    url = f"{base_url.rstrip('/')}/models"
+    content, deadline = b"", time.monotonic() + _LISTING_SECONDS
+    try:
+        with httpx2.stream("GET", url, timeout=_LISTING_SECONDS) as reply:
+            for part in reply.iter_bytes():
+                content += part
+                if len(content) > _MAX_LISTING_BYTES or time.monotonic() > deadline:
+                    return None
+        listed = msgspec.json.decode(content, type=_Models).data
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, msgspec.DecodeError):
+        return None
+    for entry in listed:
+        if entry.id == model or len(listed) == 1:
+            return entry.max_model_len or (entry.meta.n_ctx if entry.meta else None)
+    return None

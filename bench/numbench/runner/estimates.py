@@ -8,6 +8,7 @@ from typing import NamedTuple
 from numbench.horizon.sizes import CHARACTERS_PER_TOKEN
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
+from numbench.models.http_client import server_context
 from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun
@@ -94,10 +95,16 @@ def has_unlimited_answers(prepared: PreparedRun) -> bool:
 
 
 def length_note(prepared: PreparedRun) -> str:
-    """Return what bounds an answer if there is no token limit; empty if there is one."""
+    """Return what bounds an answer if there is no token limit, as far as the server tells."""
     if not has_unlimited_answers(prepared):
         return ""
-    return "Length of an answer: limited by the server's context only; --max-tokens N sets a limit"
+    server, model = prepared.description.identity["base_url"], prepared.description.route or ""
+    context = server_context(str(server), model.partition("/")[2])
+    tokens = f" ({context:,} tokens with the prompt)" if context else ""
+    return (
+        f"Length of an answer: limited by the server's context only{tokens}; "
+        "--max-tokens N sets a limit"
+    )
 
 
 def estimated_costs(prepared: PreparedRun) -> tuple[dict[str, float], dict[str, float]]:
