@@ -247,3 +247,24 @@ def test_a_price_found_after_the_run_counts_in_reports_and_is_marked(
     report = nb.report([out], out=tmp_path / "report")
     assert any("costs of 8 answers follow from a price found after" in w for w in report.warnings)
     assert (out / "responses.jsonl").read_bytes() == stored
+
+
+def test_a_plan_tells_the_most_that_its_requests_can_cost(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def longest(received: servers.ReceivedRequest) -> servers.Reply:
+        # No tokenizer makes more tokens of a text than it has bytes.
+        read = sum(len(message["content"].encode()) for message in received.body["messages"])
+        return servers.chat(usage={"prompt_tokens": read, "completion_tokens": 50})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    set_prices(monkeypatch, tmp_path, {"openai/some": (2, 8)})
+    data, out = small_dataset(tmp_path / "data", 4), tmp_path / "run"
+    with servers.serve(longest) as server:
+        options = {"model": "openai/some", "base_url": server.url, "dataset": data, "out": out}
+        highest = plan(RunSpec(**options, max_tokens=50)).highest_cost
+        paid = run_with(**options, max_tokens=50).cost
+    assert highest is not None and paid is not None
+    assert 8 * 50 * 8e-6 < paid <= highest < 3 * paid
+    for change in ({}, {"max_tokens": 50, "tools": "calculator"}):
+        assert plan(RunSpec(**(options | {"out": tmp_path / "new"} | change))).highest_cost is None

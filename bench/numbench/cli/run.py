@@ -31,13 +31,17 @@ if TYPE_CHECKING:
 
 
 class PlannedRun(NamedTuple):
-    """What a dry run says of a run: its folder, and what is to be sent and paid."""
+    """What a dry run says of a run: its folder, and what is to be sent and paid.
+
+    highest_cost: US dollars if every answer is as long as --max-tokens, without repeated requests.
+    """
 
     path: Path
     title: str
     tasks: tuple[TaskPlan, ...]
     total: TaskPlan
     notes: tuple[str, ...]
+    highest_cost: float | None
 
 
 INCOMPLETE = 3
@@ -214,7 +218,10 @@ def _print_plans(plans: Sequence[Plan]) -> None:
     from numbench.runner.plan_table import plan_table
 
     set_result(
-        [PlannedRun(each.path, each.title, each.tasks, each.total, each.notes) for each in plans]
+        [
+            PlannedRun(each.path, each.title, each.tasks, each.total, each.notes, each.highest_cost)
+            for each in plans
+        ]
     )
     console().print(plan_table(plans))
 

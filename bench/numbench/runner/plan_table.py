@@ -139,6 +139,10 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
         notes.append(
             f"Cost: about {read} for the input, and {generated} for each 1,000 tokens per answer."
         )
+    if highest := plan.highest_cost:
+        limit = plan.prepared.settings.max_tokens
+        dollars = format_dollars(highest)
+        notes.append(f"Cost: at most {dollars} with --max-tokens {limit}, if none is repeated.")
     if plan.prepared.discount:
         notes.append(f"Batch discount: {plan.prepared.discount:.0%}.")
     return notes

@@ -13,6 +13,7 @@ from numbench.models import missing_key
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import (
     TaskPlan,
+    highest_costs,
     plan_task,
     published_tokens,
 )
@@ -100,6 +101,16 @@ class Plan(NamedTuple):
     def cost(self) -> float | None:
         """Expected US dollars for all tasks with requests, None if unknown for one."""
         return self.total.cost
+
+    @property
+    def highest_cost(self) -> float | None:
+        """The most US dollars that the requests can cost, without repeated ones, if known."""
+        highest = highest_costs(self.prepared)
+        rows = [row for row in self.tasks if row.requests]
+        is_bounded = not self.spec.tools and not isinstance(self.spec, HorizonSpec)
+        if not is_bounded or any(row.task not in highest for row in rows):
+            return None
+        return sum(row.requests * highest[row.task] for row in rows)
 
 
 def plan(spec: RunSpec) -> Plan:
