@@ -126,7 +126,7 @@ def test_quiet_leaves_the_result_and_the_error(call: Call) -> None:
     assert shown and not rest
     assert quiet.replace("0 answered now, 2 done", "2 answered now, 0 done") == loud
     failed = call("--quiet", "report", "nowhere")
-    assert failed == (2, "", "numbench: nowhere does not exist\n")
+    assert failed == (2, "", "numbench: nowhere does not exist; give a run folder\n")
 
 
 def test_verbose_shows_all_warnings(

@@ -165,15 +165,15 @@ def test_an_event_loop_that_ends_during_a_sync_loses_no_response(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "n"}, "model 'm', this one has 'n'"),
-        ({"reasoning": "low"}, "reasoning 'none', this one has 'low'"),
+        ({"model": "n"}, "model 'm', but this one has 'n'"),
+        ({"reasoning": "low"}, "reasoning 'none', but this one has 'low'"),
         (
             {"dataset": replace(INFO.dataset, sha256="c" * 64)},
             f"dataset hash '{'a' * 12}', this one",
         ),
         ({"prompt": replace(INFO.prompt, sha256="c")}, "prompts for all"),
         ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
-        ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, this one has 1"),
+        ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, but this one has 1"),
         ({"source": "imported"}, "source"),
         ({"tasks": ("std",), "limit": 7}, "the same --limit"),
     ],

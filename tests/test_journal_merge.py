@@ -112,7 +112,7 @@ def test_a_shard_is_part_of_the_identity_the_name_and_every_signature(
     with serve(good) as server:
         go(server, dataset, out, shard="2/3")
         for shard in (None, "1/3", "2/4"):
-            with pytest.raises(BadInput, match=r"holds a run with shard 2/3, this one has"):
+            with pytest.raises(BadInput, match=r"holds a run with shard 2/3, but this one has"):
                 go(server, dataset, out, shard=shard)
         assert go(server, dataset, out, shard="2/3").skipped == 4
     assert read_run(out).info.shard == ItemShard(2, 3)
@@ -201,8 +201,8 @@ def test_a_sample_in_two_runs_is_refused_with_both_places(
     with pytest.raises(BadInput) as caught:
         merge_runs([first, second], tmp_path / "out")
     assert str(caught.value) == (
-        f"{second}/responses.jsonl, line 6: sample 0 of item {twice.item_id} has a response in "
-        f"{first}/responses.jsonl, too; merge runs that share no items"
+        f"{second}/responses.jsonl, line 6: sample 0 of question {twice.item_id} also has a "
+        f"response in {first}/responses.jsonl; merge runs that share no questions"
     )
     assert not (tmp_path / "out").exists()
     # Another sample of the same item is another request.
@@ -258,7 +258,9 @@ def test_other_wrong_uses_are_refused(
         with pytest.raises(BadInput, match=message):
             merge_runs(folders, out)
     foreign = part(tmp_path / "c", dataset, [answer("addition-foreign")])
-    with pytest.raises(BadInput, match="line 1: item addition-foreign is not in the dataset small"):
+    with pytest.raises(
+        BadInput, match="line 1: question addition-foreign is not in the dataset small"
+    ):
         merge_runs([first, foreign], tmp_path / "out")
     with Journal(second, read_run(second).info), pytest.raises(BadInput, match="another process"):
         merge_runs([first, second], tmp_path / "out")

@@ -139,7 +139,7 @@ def test_progress_counts_long_answers_that_only_the_context_ends(
     with serve(script) as server:
         arguments = {"tasks": ["addition"], "concurrency": 5, "on_progress": watch}
         go(server, dataset, tmp_path / "free", **arguments)
-        assert notes[0] == "5 answers take up to 0 min; see --max-tokens"
+        assert notes[0] == "5 answers pending for up to 0 min; see --max-tokens"
         notes.clear()
         is_noted.clear()
         go(server, dataset, tmp_path / "limited", max_tokens=9, **arguments)

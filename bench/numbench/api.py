@@ -77,7 +77,7 @@ def generate(
     numbers: How large the numbers are: 'N digits' (significant digits per operand, 3 to 17);
     'N bits' (operands are integers from 1 to 2^N - 1, N from 2 to 24); 'N bits / 10^J' (divided by
     powers of ten up to 10^J); for tasks with sizes 'size N' or 'size N, M' (digits, elements,
-    operations or rows, 1 to 4096; several sizes take turns). forms and context have sizes of their
+    operations or rows, 1 to 4096; several sizes alternate). forms and context have sizes of their
     own, 2 to 20 digits and 4 to 128 rows.
 
     out: Folder to write. [default: datasets/NAME]
@@ -208,7 +208,7 @@ def load_horizons(run: PathLike) -> "dict[str, TaskHorizon]":
 
 @_takes(MemoryTestSpec)
 def run_memory_test(spec: MemoryTestSpec) -> "Outcome":
-    """Test with fresh questions whether a model knows a dataset; `Outcome.verdict` says it.
+    """Test with fresh questions whether a model has memorized a dataset; `Outcome.verdict` says it.
 
     The fresh questions are as difficult as those of the dataset. The same call resumes the test.
     Errors are those of `run`.
@@ -422,7 +422,7 @@ def verify(
 
     repair: Keep every readable line, and back up the original.
 
-    complete: Fail for runs that do not answer 99% of each task of their dataset.
+    complete: Fail runs that answer less than 99% of a task of their dataset.
     """
     from numbench.verification import verify as verify_runs
 
@@ -496,7 +496,7 @@ def write_leaderboard(
 
     out: Folder to write: new, or an earlier site.
 
-    repository: Where runs are submitted; linked.
+    repository: Link to where runs are submitted.
     """
     from numbench.leaderboard import write_leaderboard as write_site
 

@@ -89,5 +89,5 @@ def test_other_datasets_are_refused(tmp_path: Path, v1: Dataset) -> None:
         tmp_path, {"addition": v1.by_task["addition"]}, name="other", generator="imported",
         seed=None, split="test", settings={},
     )  # fmt: skip
-    with pytest.raises(BadInput, match="other: fresh questions"):
+    with pytest.raises(BadInput, match="other: no fresh questions"):
         fresh_items(other, ["addition"], SEED)

@@ -276,7 +276,7 @@ def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"broken\.eval: not a log that Inspect can read"):
         import_logs([tmp_path / "broken.eval"], tmp_path / "runs")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="no log of Inspect here"):
+    with pytest.raises(BadInput, match="no Inspect log here"):
         import_logs([tmp_path / "empty"], tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
@@ -290,4 +290,4 @@ def test_the_command_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "harness").mkdir()
     (tmp_path / "harness" / "results_2026-11-23T03-50-41.json").write_text('{"configs": {}}')
     message = numbench("import", "harness", code=2)
-    assert message == "numbench: harness: no log of Inspect here\n"
+    assert message == "numbench: harness: no Inspect log here\n"

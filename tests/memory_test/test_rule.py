@@ -89,7 +89,7 @@ def test_the_registered_share_is_that_of_the_page() -> None:
     assert (rule.pairs, rule.tasks, rule.tests, rule.margin) == (500, 9, 10, 3.0)
     assert rule.detectable is not None
     assert power(design, [0.5] * 9, rule.detectable) == pytest.approx(0.8, abs=1e-3)
-    assert f"a known share of {rule.detectable:.1%} or more" in rule.summary
+    assert f"a share of {rule.detectable:.1%} or more" in rule.summary
     page = Path(__file__).parents[2] / "docs" / "validity.md"
     assert f"{rule.detectable:.1%} of the questions" in page.read_text(encoding="utf-8")
-    assert "no known share" in register_rule(PairedDesign(5, (1.0,)), 3.0).summary
+    assert "Detects no memorized questions" in register_rule(PairedDesign(5, (1.0,)), 3.0).summary

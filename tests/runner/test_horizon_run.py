@@ -127,10 +127,10 @@ def test_more_items_and_more_precision_continue_a_measurement(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"question_seed": 2}, "--question-seed 1, this one has 2"),
-        ({"max_size": 32}, "largest size of copy 64, this one has 32"),
-        ({"samples": 2, "temperature": 0.0}, "--samples 1, this one has 2"),
-        ({"max_tokens": 500}, "settings.max_tokens None, this one has 500"),
+        ({"question_seed": 2}, "--question-seed 1, but this one has 2"),
+        ({"max_size": 32}, "largest size of copy 64, but this one has 32"),
+        ({"samples": 2, "temperature": 0.0}, "--samples 1, but this one has 2"),
+        ({"max_tokens": 500}, "settings.max_tokens None, but this one has 500"),
         ({"kind": RunSpec, "dataset": "v1", "tasks": None}, "questions of 'a horizon measurement'"),
         ({"precision": 0.0}, "--precision 0: give a number above 0"),
         ({"max_items": 0}, "--max-items 0: give 1 or more"),

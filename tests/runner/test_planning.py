@@ -162,12 +162,12 @@ def test_a_plan_shows_whether_a_cost_limit_suffices(
         console.print(plan_table([planned]))
         return " ".join(console.export_text().split())
 
-    assert "--max-cost 5: is enough if the estimate is right." in note_for(5)
+    assert "--max-cost 5 is enough if the estimate is right." in note_for(5)
     assert (
-        "--max-cost 1e-05: is not enough if the estimate is right; the run will stop early."
+        "--max-cost 1e-05 is not enough if the estimate is right; the run will stop early."
         in note_for(1e-5)
     )
-    assert "--max-cost 5: is not enough after the $5.00 already spent" in note_for(5, 5.0)
+    assert "--max-cost 5 is not enough after the $5.00 already spent" in note_for(5, 5.0)
     assert "--max-cost 5 is best effort: the most that one answer can cost is" in note_for(5)
     assert "best effort" not in note_for(5, max_tokens=100)
 

@@ -101,7 +101,7 @@ def test_a_wrong_model_or_url_is_named_with_what_to_try(
 def test_a_rejected_key_of_another_server_names_the_option_for_it(
     dataset: Path, tmp_path: Path
 ) -> None:
-    message = "401: no key; .*the key for http://127.0.0.1:.* by --api-key-env VARIABLE"
+    message = "401: no key; .*the key for http://127.0.0.1:.* with --api-key-env VARIABLE"
     with (
         serve(lambda _: servers.error(401, "no key")) as server,
         pytest.raises(NumbenchError, match=message),

@@ -71,7 +71,7 @@ def test_the_number_of_samples_can_be_raised_and_a_smaller_one_keeps_it(
         assert set(requested(server).values()) == {1}
         with pytest.raises(BadInput, match=r"limit None and 3 samples.*--limit and --samples"):
             go(server, dataset, out, **(SAMPLED | {"limit": 2, "samples": 4}))
-        with pytest.raises(BadInput, match=r"settings.temperature 0.7, this one has 0.2"):
+        with pytest.raises(BadInput, match=r"settings.temperature 0.7, but this one has 0.2"):
             go(server, dataset, out, **(SAMPLED | {"temperature": 0.2}))
 
 
@@ -166,14 +166,16 @@ def test_examples_precede_every_question(
         # The hashes of all tasks are recorded, whatever the last call asked.
         assert go(server, dataset, None, few_shot=2, tasks=["addition"]).completed == 0
         assert read_run(report.path).info.settings == settings
-        with pytest.raises(BadInput, match=r"few_shot 2, this one has 3"):
+        with pytest.raises(BadInput, match=r"few_shot 2, but this one has 3"):
             go(server, dataset, report.path, few_shot=3)
-        with pytest.raises(BadInput, match=r"few_shot 2, this one has None"):
+        with pytest.raises(BadInput, match=r"few_shot 2, but this one has None"):
             go(server, dataset, report.path)
         info = json.loads((report.path / "run.json").read_text())
         info["settings"]["few_shot_sha256"]["addition"] = 64 * "0"
         (report.path / "run.json").write_text(json.dumps(info))
-        with pytest.raises(BadInput, match="examples for addition '000000000000', this one has"):
+        with pytest.raises(
+            BadInput, match="examples for addition '000000000000', but this one has"
+        ):
             go(server, dataset, report.path, few_shot=2)
 
 

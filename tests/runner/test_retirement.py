@@ -87,7 +87,7 @@ def test_a_rerouted_model_is_named_and_priced_as_the_one_that_answers(
         Path("numbench-catalogue.toml").write_text(CATALOGUE.replace("URL", server.url))
         options = ("--out", "run", "--max-tokens", "1000", "--max-cost", "1", "--no-stream")
         planned = " ".join(numbench(*RUN, *options, "--dry-run").split())
-        assert f"{notice}; the provider then answers with new at the price of that" in planned
+        assert f"{notice}; the provider then answers with new at that model's price" in planned
         assert f"Price: ${dollars / 600e-6:g} and ${dollars / 60e-6:g} per million" in planned
         if served == "new":
             refused = numbench(*RUN, *options, code=2)
@@ -144,7 +144,7 @@ def test_the_papers_suite_says_who_can_still_be_asked(
         assert texts["2026-11-27"].count(f"Note: {model} retires on") == 1
         assert f"Note: {model} retired on" in texts["2026-12-12"]
     assert "elsewhere: litellm/azure/" in texts["2026-12-12"]
-    assert "(--allow-retired uses it anyway)" in texts["2026-12-12"]
+    assert "(to use the retired model: --allow-retired)" in texts["2026-12-12"]
     assert len(published_configurations()) == 13
 
 

@@ -62,7 +62,7 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
     out = tmp_path / "run"
     with serve(flawed) as server:
         go(server, dataset, out, max_tokens=5, tasks=["addition"])
-        with pytest.raises(BadInput, match="max_tokens 5, this one has 50"):
+        with pytest.raises(BadInput, match="max_tokens 5, but this one has 50"):
             go(server, dataset, out, max_tokens=50)
         before = len(server.received)
         # Only truncated answers may differ in their limit; MinMax, which is open, waits.

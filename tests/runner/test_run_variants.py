@@ -116,7 +116,7 @@ def test_a_run_is_not_resumed_with_other_prompts_or_another_transformation(datas
         run(spec(server, dataset, out=out, prompts="german", tasks=("addition",)))
         with pytest.raises(BadInput, match="with prompts 'german@"):
             run(spec(server, dataset, out=out, prompts="steps", tasks=("mean",)))
-        with pytest.raises(BadInput, match="with transform None, this one has 'swap'"):
+        with pytest.raises(BadInput, match="with transform None, but this one has 'swap'"):
             run(spec(server, dataset, out=out, prompts="german", transform="swap"))
 
 
@@ -179,7 +179,7 @@ def test_lists_make_one_run_per_combination(dataset: Path) -> None:
         reports = run_suite(members, policy=QUICK)
         assert [report.answered for report in reports] == [3] * 4
         assert run_suite(plan_suite(specs), policy=QUICK) == ()
-        with pytest.raises(BadInput, match="two runs have the folder"):
+        with pytest.raises(BadInput, match="two runs share the folder"):
             plan_suite([*specs, specs[0]])
         with pytest.raises(BadInput, match="--transform swap does not apply to division"):
             plan(replace(common, transform="swap"))

@@ -62,7 +62,7 @@ def _options(
       numbench COMMAND --help                           examples and options
 
     Results are written below results/ unless a command has --out. Exit codes: 0 success, 1 failure,
-    2 wrong use, 3 run incomplete, 130 interrupted.
+    2 usage error, 3 run incomplete, 130 interrupted.
     """
 
 
@@ -104,7 +104,7 @@ def main() -> NoReturn:
 def run_app(app: typer.Typer, program: str) -> NoReturn:
     """Run a command-line program: errors are one line; tracebacks only with --debug.
 
-    Exit codes: 0 success, 1 failure, 2 wrong use, 3 run incomplete, 130 interrupted.
+    Exit codes: 0 success, 1 failure, 2 usage error, 3 run incomplete, 130 interrupted.
     """
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.

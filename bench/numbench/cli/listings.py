@@ -126,12 +126,12 @@ def models(
     \b
     Examples:
       numbench models
-      numbench models gpt-6            named models and routes that contain it
+      numbench models gpt-6            named models and routes containing gpt-6
       numbench models 'gemini/*flash*'
       numbench run --model NAME --reasoning LEVEL --limit 5
 
-    With a pattern, also the models without a name of their own that are in the bundled model map of
-    litellm, by route. Any name or route suits --model. Writes no files. Needs no network.
+    With a pattern, also lists the unnamed models in litellm's bundled model map, by route. --model
+    accepts any name or route. Writes no files. Needs no network.
     """
     # Routes stay whole on a narrow terminal, to be copied.
     console(width=200).print(_models_table(pattern))
@@ -216,10 +216,10 @@ def _models_table(pattern: str) -> RenderableType:
     rest = len(matching) - _MAX_ROUTES
     notes = (
         *([f"{rest:,} more: narrow the pattern."] if rest > 0 else []),
-        "$: US dollars per million tokens, in and out; ≈: of other providers; ?: unknown, for a",
-        "level: the provider may refuse it.",
+        "$: US dollars per million tokens, in and out; ≈: another provider's price; ?: unknown",
+        "price, or a level that the provider may refuse.",
         *notices,
-        "Prices of the paper's models: its receipts of 2025; of the others: announced ones, or the",
+        "Prices: the paper's models, from its receipts of 2025; others, as announced or from the",
         f"{source}. Your own: {USER_CATALOGUE}.",
         "API keys:",
         *(f"  {key} ({state})" for key, state in keys.items()),

@@ -61,7 +61,7 @@ def compare(
     *,
     output: Annotated[
         Literal["text", "github"],
-        typer.Option("--format", help="github: as text, with annotations of GitHub Actions."),
+        typer.Option("--format", help="github: text with GitHub Actions annotations."),
     ] = "text",
     **values: Any,
 ) -> None:
@@ -75,7 +75,7 @@ def compare(
       numbench compare results/OLD results/NEW --margin 5
 
     Runs are compared on the questions that both answered, by the mean over the tasks (All) and task
-    by task; horizon runs by the problem size at 50% of each task. The exit code is 1 if the mean,
+    by task; horizon runs by the problem size at 50%, task by task. The exit code is 1 if the mean,
     or a task of --on, is significantly worse, or if tasks or answers are missing. "Not
     significantly different" does not mean equal: with --margin, the exit code is 1 unless a larger
     regression is excluded.
@@ -230,14 +230,14 @@ def export(**values: Any) -> None:
 
 @takes_arguments_of(api.import_logs)
 def import_(**values: Any) -> None:
-    """Convert logs of Inspect to runs.
+    """Convert Inspect logs to runs.
 
     \b
     Examples:
       numbench import logs                      .eval and .json files
       numbench report results/imported
 
-    Logs must be of numbench's own task. What a log does not hold is unknown in the run. Writes one
+    Logs must be from numbench's own task. Data missing from a log is unknown in the run. Writes one
     run folder per log.
     """
     runs = api.import_logs(**given_values(values))
@@ -251,7 +251,7 @@ def verify(**values: Any) -> None:
 
     Checks every line of the journal, the hashes of questions and prompts, that questions are
     answered once per sample, and whether token counts and answers are plausible. An error makes a
-    run invalid (exit code 1), a warning does not.
+    run invalid (exit code 1); a warning does not.
 
     \b
     Examples:
@@ -259,7 +259,7 @@ def verify(**values: Any) -> None:
       numbench verify submissions --complete   for a leaderboard
       numbench verify results/RUN --repair   keep what can be read
 
-    With --repair, only damaged lines are repaired; the run requests again what is lost.
+    With --repair, only damaged lines are repaired; resume the run to request lost answers again.
     Writes no files without --repair.
     """
     results = set_result(api.verify(**given_values(values), on_progress=print_to_stderr))

@@ -119,7 +119,7 @@ def run(
 
 @takes_options_of(HorizonSpec)
 def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
-    """Measure up to which size of problem a model is correct.
+    """Measure the problem size up to which a model is correct.
 
     \b
     Examples:
@@ -140,13 +140,13 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
 
     Sizes count digits (long_addition, long_subtraction, long_multiplication, long_division,
     long_comparison, copy), elements of six digits (long_sorting, long_max, long_sum, long_mean)
-    or operations (chain, nested). Of the tasks of the group forms they count digits; of those of
-    the group context, rows of a table or sentences.
+    or operations (chain, nested). In the group forms they count digits; in the group
+    context, table rows or sentences.
 
-    Every task is asked in rounds. The sizes of a round are those that tell the most about h50 per
+    Each task runs in rounds. The sizes of a round are those that tell the most about h50 per
     token, given the answers before. A task is complete when its h50 is precise enough
     (--precision), after --max-items, or when the model passes the largest size or fails the
-    smallest. A size whose answer cannot fit the token limit is not asked.
+    smallest. Sizes whose answers cannot fit the token limit are skipped.
 
     Writes one run folder (--out), with rounds.jsonl (the questions of each round) beside the files
     of numbench run. The same command again resumes the measurement and never repeats an answered
@@ -157,7 +157,7 @@ def horizon(*, dry_run: DryRun = False, **values: Any) -> None:
 
 @takes_options_of(MemoryTestSpec)
 def memory_test(*, dry_run: DryRun = False, **values: Any) -> None:
-    """Test with fresh questions whether a model knows a dataset.
+    """Test with fresh questions whether a model has memorized a dataset.
 
     \b
     Examples:
@@ -165,10 +165,10 @@ def memory_test(*, dry_run: DryRun = False, **values: Any) -> None:
       numbench memory-test --model gpt-6.2-sol --reasoning low --max-cost 20
       numbench memory-test --model openai/NAME --margin 2
 
-    The fresh questions are as difficult as those of the dataset. The rule and the hash of their
-    seed are registered before the first question. They need a dataset of numbench generate.
-    Writes one run folder for both sets of questions (--out). The same command again resumes the
-    test. Exit code 3: questions are left without an answer.
+    The fresh questions are as difficult as those of the dataset. The decision rule and the hash of
+    the fresh questions' seed are registered before the first question. Requires a dataset made by
+    numbench generate. Writes one run folder for both sets of questions (--out). The same command
+    again resumes the test. Exit code 3: questions are left without an answer.
     """
     from numbench.memory_test.outcome import read_outcome
     from numbench.memory_test.registration import CERTIFICATE

@@ -91,9 +91,9 @@ def generator_settings(frozen: Dataset) -> DatasetSettings:
         or not isinstance(size, int)
     ):
         raise BadInput(
-            f"{frozen.name}: fresh questions of the same difficulty are drawn for v1, and for "
-            "other datasets of numbench generate with fewer than 10,000 questions and numbers "
-            "in digits, or with questions of given sizes"
+            f"{frozen.name}: no fresh questions of the same difficulty are available; use v1, or a "
+            "dataset of numbench generate with fewer than 10,000 questions and with numbers in "
+            "digits or questions of given sizes"
         )
     return DatasetSettings(
         name=manifest.name,

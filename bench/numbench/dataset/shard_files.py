@@ -65,8 +65,8 @@ def generate_rows(shard_file: ShardFile) -> Iterator[pa.Table]:
         elif shard.max_bits is not None:
             limit = f"at most {shard.max_bits} bits"
         raise BadInput(
-            f"{shard.task} has only about {count * shard.count} different {shard.split} items of "
-            f"{limit}; use a smaller --size or larger numbers"
+            f"{shard.task} has only about {count * shard.count} different {shard.split} questions "
+            f"of {limit}; use a smaller --size or larger numbers"
         )
 
 

@@ -57,7 +57,7 @@ def _find_logs(path: Path) -> list[Path]:
     files = [file for file in path.rglob("*") if file.suffix in (".eval", ".json")]
     logs = [path] if path.is_file() else sorted(filter(_is_log, files))
     if not logs:
-        raise BadInput(f"{path}: no log of Inspect here")
+        raise BadInput(f"{path}: no Inspect log here")
     return logs
 
 

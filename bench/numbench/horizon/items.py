@@ -130,8 +130,8 @@ def asked_items(folder: Path, info: RunInfo, item_ids: Iterable[str]) -> AskedIt
     assert info.horizon is not None
     if info.horizon.generator != SEQUENCES_VERSION:
         raise BadInput(
-            f"{folder}: its items are those of {info.horizon.generator!r}, this numbench has "
-            f"{SEQUENCES_VERSION!r}; use the version in run.json"
+            f"{folder}: its questions are those of {info.horizon.generator!r}, but this numbench "
+            f"has {SEQUENCES_VERSION!r}; use the version in run.json"
         )
     by_task: dict[str, list[str]] = {task: [] for task in info.tasks}
     for item_id in item_ids:

@@ -40,7 +40,7 @@ def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
         moved = field == "settings.base_url" and "None" not in (before, now)
         way_out = f"change it in {folder}/run.json if the server moved, or " if moved else ""
         raise BadInput(
-            f"{folder} holds a run with {field} {before}, this one has {now}; {way_out}choose "
+            f"{folder} holds a run with {field} {before}, but this one has {now}; {way_out}choose "
             "another --out"
         )
 
@@ -147,8 +147,8 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
     if _size(stored) != _size(info) and not (_contains(stored, info) or _contains(info, stored)):
         options = "--limit" if stored.samples == info.samples else "--limit and --samples"
         raise BadInput(
-            f"{folder} holds {_describe_size(stored)}, this run has {_describe_size(info)}; give "
-            f"the same {options}, or choose another --out"
+            f"{folder} holds {_describe_size(stored)}, but this run has {_describe_size(info)}; "
+            f"give the same {options}, or choose another --out"
         )
     limit, samples = map(max, zip(_size(stored), _size(info), strict=True))
     settings = info.settings | ({"samples": int(samples)} if samples > 1 else {})

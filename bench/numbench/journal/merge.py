@@ -150,13 +150,13 @@ def _read_responses(
             place = f"{folder / RESPONSES}, line {number}"
             if response.item_id not in dataset.by_id:
                 raise BadInput(
-                    f"{place}: item {response.item_id} is not in the dataset {dataset.name}"
+                    f"{place}: question {response.item_id} is not in the dataset {dataset.name}"
                 )
             other = run_of.setdefault(response.request_id, folder)
             if other != folder:
                 raise BadInput(
-                    f"{place}: sample {response.sample} of item {response.item_id} has a response "
-                    f"in {other / RESPONSES}, too; merge runs that share no items"
+                    f"{place}: sample {response.sample} of question {response.item_id} also has a "
+                    f"response in {other / RESPONSES}; merge runs that share no questions"
                 )
             if response.is_final:
                 present.add(response.request_id)

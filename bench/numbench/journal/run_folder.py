@@ -105,7 +105,7 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
     runs: set[Path] = set()
     for path in paths:
         if not path.exists():
-            raise BadInput(f"{path} does not exist")
+            raise BadInput(f"{path} does not exist; give a run folder")
         if path.name == INFO and path.is_file():
             path = path.parent
         below = {file.parent for file in path.rglob(INFO)}

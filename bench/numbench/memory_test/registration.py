@@ -107,7 +107,7 @@ def check_same(folder: Path, draft: Registration, stored: Registration) -> None:
     for field, before in described(stored).items():
         if before != now[field]:
             raise BadInput(
-                f"{folder} holds a memory test registered with {field} {before}, this one has "
+                f"{folder} holds a memory test registered with {field} {before}, but this one has "
                 f"{now[field]}; choose another --out"
             )
 

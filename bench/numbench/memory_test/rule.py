@@ -46,12 +46,12 @@ class Rule(Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         """The size of the test, and what it finds."""
         share = self.detectable
-        known = "no known share" if share is None else f"a known share of {share:.1%} or more"
+        known = "no" if share is None else f"a share of {share:.1%} or more of"
         tasks = f"{self.tasks} task{'s' * (self.tasks > 1)}"
         return (
             f"Memory test: {self.pairs:,} pairs of questions in each of {tasks}, margin "
-            f"{self.margin:g} points.\nFinds {known} with 80% power (if half of the other answers "
-            "are correct)."
+            f"{self.margin:g} points.\nDetects {known} memorized questions with 80% power (if half "
+            "of the other answers are correct)."
         )
 
 

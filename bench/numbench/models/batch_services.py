@@ -167,7 +167,7 @@ class AnthropicBatchService(BatchService):
                 return identity
         if len(unfinished) > 1:
             message = (
-                "the submission of a job was cut off, and each of these may be it: "
+                "a job submission was interrupted, and any of these may be that job: "
                 f"{', '.join(unfinished)}; run the same command again when they have ended"
             )
             raise provider_error(Failure(kind="run", message=message), self._secrets)

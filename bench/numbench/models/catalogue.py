@@ -317,7 +317,7 @@ def _budget_level(
     """
     budget = _facts(route, provider, DEFAULT_LEVEL).budget
     if budget is None:
-        choices = f"use --reasoning {', '.join(levels)}" if levels else "it has no levels either"
+        choices = f"use --reasoning {', '.join(levels)}" if levels else "omit --reasoning"
         raise BadInput(f"{name} does not accept a number of reasoning tokens: {choices}")
     if tokens == 0 and budget.zero is not None:
         return ReasoningLevel(request=budget.zero)

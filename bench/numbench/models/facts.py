@@ -187,7 +187,7 @@ class Facts(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ahead = f" (in {days:.0f} day{'s' * (days > 1)})" if days > 0 else ""
         then = self.successor and f"; successor: {self.successor}"
         if self.successor and self.is_rerouted:
-            then = f"; the provider then answers with {self.successor} at the price of that"
+            then = f"; the provider then answers with {self.successor} at that model's price"
         where = self.elsewhere and f"; elsewhere: {self.elsewhere}"
         verb = "retires" if days > 0 else "retired"
         return f"{verb} on {self.retires}{ahead}{then or ''}{where or ''}"

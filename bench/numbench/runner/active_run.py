@@ -58,7 +58,7 @@ def explain_refusal(refusal: Refusal, description: ModelDescription) -> Numbench
         return _connection_error(refusal, base_url, refusal.failure.reason)
     if refusal.failure.status == 401 and base_url and not refusal.had_answers:
         return NumbenchError(
-            f"{refusal}; name the environment variable with the key for {base_url} by "
+            f"{refusal}; give the environment variable with the key for {base_url} with "
             "--api-key-env VARIABLE"
         )
     if refusal.failure.status in (400, 422):

@@ -253,7 +253,7 @@ class BatchJobs(ActiveRun):
             return
         if result is None:
             result = Completion(
-                error=transient_failure("the batch job ended without a result for this item")
+                error=transient_failure("the batch job ended without a result for this question")
             )
         attempts = Attempts(requested, number=self._jobs_with[request_id])
         completion = self.prepared.with_cost(result, is_batch=True)

@@ -71,7 +71,7 @@ def _draw(source: Dataset, task: str, count: int, excluded: set[int]) -> tuple[I
     chosen = tuple(islice(candidates, count))
     if len(chosen) < count:
         raise BadInput(
-            f"--few-shot {count}: {task} has only {len(chosen)} validation items with the "
+            f"--few-shot {count}: {task} has only {len(chosen)} validation questions with the "
             "operands of this dataset"
         )
     return chosen

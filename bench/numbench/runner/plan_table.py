@@ -78,7 +78,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
 def _notices(plan: Plan) -> list[str]:
     """Return what to know of the model of a plan before it is asked, and how to ask it anyway."""
     description = plan.prepared.description
-    way = " (--allow-retired uses it anyway)" if description.known.is_retired else ""
+    way = " (to use the retired model: --allow-retired)" if description.known.is_retired else ""
     return [f"Note: {notice}{way}." for notice in description.notices]
 
 
@@ -152,14 +152,14 @@ def _sufficiency_note(plans: Sequence[Plan], max_cost: float) -> str:
     """Return whether a cost limit suffices for plans, and what it does not promise."""
     costs, spent = [plan.cost for plan in plans], sum(plan.costs.spent for plan in plans)
     after = f" after the {format_dollars(spent)} already spent" if spent else ""
-    note = f"--max-cost {max_cost:g}: is enough{after} if the estimate is right."
+    note = f"--max-cost {max_cost:g} is enough{after} if the estimate is right."
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:
         note = (
-            f"--max-cost {max_cost:g}: is not enough{after} if the estimate is right; the run will "
+            f"--max-cost {max_cost:g} is not enough{after} if the estimate is right; the run will "
             "stop early."
         )
     elif None in costs:
-        note = f"--max-cost {max_cost:g}: it is unknown whether this is enough{after}."
+        note = f"--max-cost {max_cost:g} may not be enough{after}: the cost is unknown."
     promises = [each for plan in plans if (each := cost_limit_note(plan.prepared))]
     return f"{note}\n{promises[0]}." if promises else note
 

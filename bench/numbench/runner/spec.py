@@ -105,7 +105,7 @@ class RunSpec:
     """Maximum number of replies to a question with --tools; calls in the last one are not
     executed."""
     transform: Annotated[str | None, Option("Questions", "NAME", is_swept=True)] = None
-    """Ask the questions in another notation, or a variant of them: grouping, scientific, plus,
+    """Change the notation of the questions, or vary their operands: grouping, scientific, plus,
     trailing-zeros, decimal-comma, swap, negate. [default: none]"""
     few_shot: Annotated[int, Option("Questions", "N", is_recorded=True)] = 0
     """Worked examples before each question, from the validation split."""
@@ -167,7 +167,7 @@ class RunSpec:
     batch: Annotated[bool, Option("Server")] = False
     """Use the provider's batch API: half the price, answers within 24 hours."""
     allow_retired: Annotated[bool, Option("Model")] = False
-    """Ask a model whose date of retirement has passed. The provider may answer with another one."""
+    """Use a model past its retirement date. The provider may substitute another one."""
     out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
     """Run folder; for several runs, the parent of their folders. [default:
     results/MODEL_LEVEL_DATASET]"""

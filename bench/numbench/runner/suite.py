@@ -95,7 +95,7 @@ def paper_suite(
         if bundled_model(model) is None:
             raise BadInput(
                 f"your catalogue ({catalogue_path()}) replaces {model}, so that --suite "
-                "paper cannot be run with it: rename that entry"
+                "paper cannot use it: rename that entry"
             )
         yield from expand({"model": [model], "reasoning": [level], **options}, common)
 
@@ -154,7 +154,7 @@ def _check_folders(specs: Sequence[RunSpec]) -> None:
     """Raise BadInput if two runs would have the same folder."""
     for folder, count in Counter(spec.folder for spec in specs).items():
         if count > 1:
-            raise BadInput(f"two runs have the folder {folder}: name nothing twice")
+            raise BadInput(f"two runs share the folder {folder}: remove one of them")
 
 
 def plan_suite(specs: Sequence[RunSpec]) -> tuple[Plan, ...]:

@@ -100,7 +100,8 @@ class Workers(ActiveRun):
         elif waiting := [now - sent for sent in self._sent_at.values()]:
             count = sum(seconds >= LONG_ANSWER_SECONDS for seconds in waiting)
             if count and has_unlimited_answers(self.prepared):
-                note = f"{count} answers take up to {max(waiting) / 60:.0f} min; see --max-tokens"
+                minutes = max(waiting) / 60
+                note = f"{count} answers pending for up to {minutes:.0f} min; see --max-tokens"
         return {
             "in_flight": in_flight,
             "concurrency_limit": self._throttle.limit,
