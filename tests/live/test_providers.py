@@ -4,8 +4,6 @@ It costs well below a cent per provider, and shows whether a provider still take
 reports what we record. Without a key, its provider is skipped.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The results of the tests with real servers, and the table of docs/running.md made from them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

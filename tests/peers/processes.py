@@ -1,7 +1,5 @@
 """Third-party servers and `numbench`, each in its own process."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Start the servers that `make peers` has set up; each serves the same small model."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import subprocess

@@ -8,8 +8,6 @@ calls functions, and vLLM for CPUs, about 4.5 GB. What cannot be set up is said,
 are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """litellm's proxy, which implements OpenAI's and Gemini's APIs and requires a key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

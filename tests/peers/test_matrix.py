@@ -1,7 +1,5 @@
 """The table of real servers in the documentation is made from the last recorded tests."""
 
-from __future__ import annotations
-
 from tests.peers.matrix import PAGE, table
 
 

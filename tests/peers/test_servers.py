@@ -3,8 +3,6 @@
 `matrix.json` has the results that docs/running.md shows; `make peers RECORD=1` writes them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

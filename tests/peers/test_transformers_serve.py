@@ -1,7 +1,5 @@
 """`transformers serve` and the model in this process give the same answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

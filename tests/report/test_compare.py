@@ -11,7 +11,6 @@ from numbench.errors import BadInput
 from numbench.horizon.estimate import compare_horizons
 from numbench.reporting.compare import compare
 from numbench.stats.multiple_testing import holm
-from numbench.tasks import PAPER_TASKS
 from tests.report import large_runs
 from tests.report.horizons import write_measurement
 from tests.support.case_tables import each_row
@@ -77,73 +76,34 @@ def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, call: Call)
     assert call("compare", old, fallen, "--on", "addition").code == 0
 
 
-NOT_STD = tuple(task for task in PAPER_TASKS if task != "std")
-AGAIN = "previously answered items of"
+def answers_of(changes: dict[str, tuple[int, bool | str | None]]) -> large_runs.Says:
+    """Return the answers of a run, correct from the third item on, unless a task has changes.
+
+    changes: for a task, or `*` for all others, the first item with other answers, and those:
+    True, if all before are incorrect; else what they are instead.
+    """
+
+    def says(task: str, number: int) -> bool | str | None:
+        first, answer = changes.get(task) or changes.get("*", (2, True))
+        if answer is True:
+            return number >= first
+        return answer if number >= first else number >= 2
+
+    return says
 
 
-@pytest.mark.parametrize(
-    ("says", "options", "how", "failures", "notes"),
-    [
-        pytest.param(lambda t, n: n >= 3, {}, {}, ["All: 95.0 -> 92.5"], [], id="a small drop"),
-        # Five of forty items are 12.5 points and may be noise.
-        pytest.param(lambda t, n: n >= (7 if t == "minmax" else 2), {}, {}, [], [], id="noise"),
-        pytest.param(
-            lambda t, n: True if n < 20 or t != "std" else None, {}, {"margin": 50},
-            [f"20 of 40 {AGAIN} Std"], [], id="missing answers with a margin",
-        ),
-        pytest.param(
-            lambda t, n: "failed" if t == "sorting" and n >= 20 else n >= 2, {}, {},
-            [f"20 of 40 {AGAIN} Sorting answered again (at least 99% required per task)"],
-            ["Items answered by only one run: 20."], id="failed requests",
-        ),
-        pytest.param(
-            lambda t, n: None if t == "sorting" and n >= 20 else n >= 2, {}, {"protocol": "paper"},
-            [f"20 of 40 {AGAIN} Sorting"], [], id="missing answers under the paper protocol",
-        ),
-        pytest.param(
-            lambda t, n: None if t == "std" else n >= 2, {}, {}, [f"0 of 40 {AGAIN} Std "],
-            [], id="a task without answers",
-        ),
-        pytest.param(
-            lambda t, n: n >= 2, {"tasks": NOT_STD}, {}, ["Std missing from the new run"],
-            ["Only the old run includes Std: not compared."], id="a missing task",
-        ),
-        pytest.param(
-            lambda t, n: n >= 2, {"limit": 39}, {}, [f"351 of 360 {AGAIN} 9 tasks"],
-            ["Items per task: 40 (old), 39 (new); compared: the 39 that both include."],
-            id="a fortieth of the items missing",
-        ),
-        pytest.param(lambda t, n: n >= 2, {"limit": 40}, {}, [], [], id="all of the items"),
-        pytest.param(
-            lambda t, n: n >= 30, {"tasks": PAIR}, {"partial": True},
-            ["All: "], ["Partial: 7 of 9 tasks missing from the new run."],
-            id="a partial comparison finds a drop",
-        ),
-        pytest.param(
-            lambda t, n: n >= 2, {"tasks": PAIR, "limit": 20, "prompt": "cd"},
-            {"partial": True}, [],
-            ["The runs differ in prompts for all."],
-            id="another wording",
-        ),
-        *(
-            pytest.param(
-                lambda t, n: None, {}, {"partial": True, "protocol": protocol},
-                [f"0 of 360 {AGAIN} 9 tasks"], [], id=f"no answer, {protocol}",
-            )
-            for protocol in ("exact", "paper")
-        ),
-    ],
-)  # fmt: skip
+@each_row(__file__, "comparisons")
 def test_what_fails_a_comparison(
     old: Path,
     tmp_path: Path,
-    says: large_runs.Says,
+    name: str,
+    says: dict[str, Any],
     options: dict[str, Any],
     how: dict[str, Any],
     failures: list[str],
     notes: list[str],
 ) -> None:
-    result = compare(old, new(tmp_path, says, **options), **how)
+    result = compare(old, new(tmp_path, answers_of(says), **options), **how)
     assert bool(result.failures) == bool(failures)
     for expected in failures:
         assert any(failure.startswith(expected) for failure in result.failures)

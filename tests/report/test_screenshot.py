@@ -3,8 +3,6 @@
 NUMBENCH_SCREENSHOT=1 takes a new one.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
