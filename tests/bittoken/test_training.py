@@ -25,31 +25,11 @@ from tests.bittoken.small import call
 from tests.bittoken.texts import documents, gpt2_vocabulary, parquet
 
 CONTRACT = Path(__file__).parent / "contract"
-TINY = """# A tiny training.
-[model]
-encoding = "bittoken"
-layers = 1
-heads = 2
-width = 128
-[data]
-tasks = ["minmax", "addition", "sorting"]
-curriculum = ["minmax", "addition"]
-digits = 4
-[training]
-tokens = 12288
-batch_tokens = 1024
-validate_every = 4
-validation_items = 20
-save_every = 4
-threads = 1
-"""
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Path:
-    path = tmp_path / "tiny.toml"
-    path.write_text(TINY)
-    return path
+def recipe() -> Path:
+    return Path(__file__).with_name("tiny.toml")
 
 
 def log(folder: Path) -> list[dict[str, Any]]:

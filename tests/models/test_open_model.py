@@ -1,7 +1,5 @@
 """Opening and describing models by name: errors, keys, URLs, levels, and lazy imports."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from tests.models.adapter_calls import KEY
 from tests.support.case_tables import each_case, each_row
+from tests.support.command_line import imported_by
 
 PAPER = {
     "gpt-5": "GPT 5",
@@ -130,19 +129,12 @@ def test_levels_and_display_names_of_routes_and_named_models() -> None:
 
 
 def test_heavy_packages_are_imported_only_by_the_model_that_needs_them() -> None:
-    code = (
-        "import sys, numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
-        "heavy = {'openai', 'google.genai', 'litellm', 'pandas', 'httpx', 'httpx2'}\n"
-        "heavy |= {'numpy', 'torch', 'transformers', 'safetensors'}\n"
-        "loaded = heavy & set(sys.modules)\n"
-        "assert not loaded, loaded\n"
-        "numbench.models.open_model('baseline/float64')\n"
-        "assert not heavy & set(sys.modules)\n"
-        "numbench.models.open_model('openai/x', None, numbench.models.Server('http://x'))\n"
-        "assert not {'openai', 'google.genai'} & set(sys.modules)\n"
-    )
-    root = Path(__file__).parents[2]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+    heavy = ("openai", "google.genai", "litellm", "pandas", "httpx", "httpx2", "numpy", "torch")
+    heavy += ("transformers", "safetensors")
+    code = "import numbench.cli, numbench.runner, numbench.models.huggingface_model\n"
+    assert not imported_by(f"{code}numbench.models.open_model('baseline/float64')", *heavy)
+    hosted = "numbench.models.open_model('openai/x', None, numbench.models.Server('http://x'))"
+    assert not imported_by(code + hosted, "openai", "google.genai")
 
 
 def test_a_provider_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,24 +80,7 @@ def test_the_variable_takes_precedence(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan(RunSpec("openai/my-model", dataset="short", limit=1)).prepared.price == price
 
 
-PROVIDER = """\
-[[provider]]
-name = "acme"
-url = "URL/v1"
-keys = ["ACME_API_KEY"]
-levels = ["low", "high"]
-level_request = { reasoning = { effort = "{level}" } }
-
-[[rule]]
-match = "acme/old-*"
-temperature = false
-levels = []
-
-[[rule]]
-match = "acme/*"
-at = ["reasoning"]
-max_tokens = 99
-"""
+PROVIDER = Path(__file__).with_name("own_provider.toml").read_text()
 
 
 def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPatch) -> None:

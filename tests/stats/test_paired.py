@@ -37,11 +37,8 @@ def test_difference_is_first_minus_second_and_changes_sign_with_the_order(scores
     first, second = result.strata[0]
     assert first and second
     assert first.difference == pytest.approx(float((scores[:, 0] - scores[:, 1]).mean()))
-    assert (first.n, first.p, first.minimum_detectable) == (
-        second.n,
-        second.p,
-        second.minimum_detectable,
-    )
+    same = [(each.n, each.p, each.minimum_detectable) for each in (first, second)]
+    assert same[0] == same[1]
     assert (first.difference, first.low, first.high) == pytest.approx(
         (-second.difference, -second.high, -second.low), rel=1e-9
     )

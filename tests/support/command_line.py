@@ -23,6 +23,12 @@ def finish(*command: str | Path, code: int = 0, **options: Any) -> subprocess.Co
     return done
 
 
+def imported_by(code: str, *packages: str) -> set[str]:
+    """Return which of the packages some code imports, in a process of its own."""
+    check = f"{code}\nimport sys; print(*(set({packages}) & set(sys.modules)))"
+    return set(finish(sys.executable, "-c", check).stdout.split())
+
+
 def install(source: Path, target: Path) -> Path:
     """Install a package of a folder, without its dependencies, and return `target`."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
