@@ -99,13 +99,11 @@ def test_only_a_falling_threshold_lets_time_unlock_levels(
     assert restored.shares("addition").tolist() == mixture.shares("addition").tolist()
 
 
-def test_fixed_shares_stay() -> None:
+def test_fixed_shares_stay_and_scores_of_0_leave_the_order_of_means() -> None:
     mixture = Mixture(recipe(9, "data.shares=[3, 1]"), {})
     mixture.update_ratios(np.array([0.9, 0.1]))
     assert mixture.ratios.tolist() == [0.75, 0.25]
 
-
-def test_a_task_that_scores_0_leaves_the_order_of_harmonic_means() -> None:
     assert harmonic_mean(np.array([0.5, 0.125]), epsilon=0) == pytest.approx(0.2)
     # 2 / (1/1 + 1/0.000001) is about 0.000002.
     assert harmonic_mean(np.array([1.0, 0.0])) == pytest.approx(2e-6, rel=1e-5)

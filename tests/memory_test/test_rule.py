@@ -24,8 +24,6 @@ def difference(mean: float, half: float, p: float) -> Difference:
 
 
 CLEAR, NONE = difference(9, 3, 1e-6), difference(0.5, 2, 0.6)
-
-
 GAIN, LOSS = difference(4, 3, 0.03), difference(-9, 3, 1e-6)
 ABOVE, BELOW = difference(2, 2, 0.1), difference(-2, 2, 0.1)
 

@@ -1,6 +1,7 @@
 """Simulated providers that bill slow, dropped, failed and heavy-tailed answers, with a ledger."""
 
 import asyncio
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -136,6 +137,30 @@ def simulate(seed: int, folder: Path, knowledge: Knowledge, calls: int = 3) -> O
         answered=sum(response.error is None for response in responses),
         most_attempts=max((each.possibly_billed_attempts for each in responses), default=0),
     )
+
+
+def share_over_limit(
+    seeds: range, folder: Path, knowledge: Knowledge, most: float = HIGHEST_COST
+) -> float:
+    """Return the share of simulated runs that exceed their limit, by at most `most` dollars.
+
+    What was billed is in the journal: as a cost, or as a request that may have been billed.
+    """
+    exceeded = 0
+    for seed in seeds:
+        outcome = simulate(seed, folder / str(seed), knowledge)
+        assert math.isclose(outcome.journalled, outcome.ledger.reported, rel_tol=1e-6)
+        assert outcome.lost >= outcome.ledger.unreported_requests
+        excess = outcome.ledger.billed - outcome.limit * (1 + 1e-9)
+        exceeded += excess > 0
+        assert excess <= most
+    return exceeded / len(seeds)
+
+
+def suites_over_limit(seeds: range, folder: Path, knowledge: Knowledge) -> float:
+    """Return the share of simulated suites of several providers that exceed their limit."""
+    pairs = [simulate_suite(seed, folder / str(seed), knowledge) for seed in seeds]
+    return sum(billed > limit * (1 + 1e-9) for limit, billed in pairs) / len(seeds)
 
 
 def simulate_suite(seed: int, folder: Path, knowledge: Knowledge) -> tuple[float, float]:

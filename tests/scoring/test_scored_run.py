@@ -121,15 +121,12 @@ def test_signature_describes_how_a_score_was_made(tmp_path: Path) -> None:
     )
 
 
-def test_another_dataset_than_the_run_s_is_rejected(tmp_path: Path) -> None:
+def test_another_dataset_and_a_missing_task_are_named(tmp_path: Path) -> None:
     folder = _run(tmp_path, _mixed())
     other = write_dataset(tmp_path / "other", {"addition": SUMS[:1]}, name="other",
                           generator="test", seed=1, split="test", settings={})  # fmt: skip
     with pytest.raises(BadInput, match="answers dataset 'tiny'"):
         score_run(folder, dataset=other)
     assert score_run(folder, dataset=Dataset(tmp_path / "dataset")).dataset.name == "tiny"
-
-
-def test_a_task_that_is_missing_is_named_and_not_dropped(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"task 'modulo' is not installed, or not in the dataset"):
-        score_run(_run(tmp_path, [], tasks=("addition", "modulo")))
+        score_run(_run(tmp_path / "modulo", [], tasks=("addition", "modulo")))

@@ -46,7 +46,6 @@ INFO = RunInfo(
     versions={"numbench": "0.1.0"},
     created="2025-01-01T00:00:00+00:00",
 )
-
 """The description of a run of a few questions."""
 
 
