@@ -137,9 +137,9 @@ def other_prices(newest: Newest) -> Iterator[str]:
     for name, facts in newest.map.items():
         before = old.get(name)
         if before and name.partition("/")[0] in newest.providers:
-            here, there = (before.input, before.output), (facts.input, facts.output)
-            if here != there:
-                yield f"`{name}`: {_said(here)} in the bundled map, {_said(there)} in the newest"
+            known, latest = (before.input, before.output), (facts.input, facts.output)
+            if known != latest:
+                yield f"`{name}`: {_said(known)} in the bundled map, {_said(latest)} in the newest"
 
 
 def other_levels(newest: Newest) -> Iterator[str]:

@@ -44,6 +44,7 @@ def validate(request: dict[str, Any]) -> None:
         for tool in body.get("tools", ()):
             types.Tool.model_validate(tool)
         return
+    base: Any
     params: Any
     named = find_named_model(request["model"])
     provider = (named.route if named else request["model"]).partition("/")[0]
