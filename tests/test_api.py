@@ -66,6 +66,7 @@ def test_scores_load_as_one_row_per_response(runs: list[Path]) -> None:
     assert [by_task[name, "addition"] for name in names] == pytest.approx(exact)
     # Baselines count no tokens: unknown is missing, not 0.
     assert scores["generated_tokens"].isna().all()
+    assert len(nb.load_scores([])) == 0
 
 
 def test_loaded_tokens_are_those_of_the_tables(tmp_path: Path) -> None:
@@ -121,10 +122,6 @@ def test_wrong_use_is_refused_before_anything_is_written(
     with pytest.raises(nb.BadInput, match=message):
         call()
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-
-
-def test_no_run_has_no_scores() -> None:
-    assert len(nb.load_scores([])) == 0
 
 
 def test_every_function_takes_plain_arguments(
