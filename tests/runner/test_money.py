@@ -210,16 +210,13 @@ def suite(server: Server, dataset: Path, out: Path, models: Sequence[str], **mor
     )
 
 
-async def four_tokens(received: ReceivedRequest) -> Reply:
-    return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
-
-
 def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dollars = {"openai/dear": (0.0, 1e6), "openai/cheap": (0.0, 1e4)}
     set_prices(monkeypatch, tmp_path, dollars)
-    with serve(four_tokens) as server:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4}
+    with serve(lambda _: servers.chat(usage=usage)) as server:
         members = suite(
             server, dataset, tmp_path, ["openai/dear", "openai/cheap"], max_cost=3, max_tokens=4
         )

@@ -15,7 +15,6 @@ from numbench.dataset.store import open_dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.journal.merge import merge_runs
 from numbench.journal.run_folder import read_info
-from numbench.records import Item
 from numbench.runner.execution import run
 from numbench.runner.few_shot import _answer_json
 from numbench.runner.plan_table import plan_table
@@ -86,17 +85,13 @@ def test_the_prompts_of_the_set_are_sent(dataset: Path, prompts: str) -> None:
     assert (report.path / "prompts").is_dir() == (prompts != "paper")
 
 
-def answers_of(items: list[Item]) -> dict[str, str]:
-    return {item.prompt: _answer_json(item) for item in items}
-
-
 @pytest.mark.parametrize("transform", ["grouping", "scientific", "swap", "negate"])
 def test_transformed_items_are_asked_and_scored_with_their_own_answers(
     dataset: Path, transform: str
 ) -> None:
     variant = open_variant("paper", transform)
     items = [variant.ask(item) for item in open_dataset(dataset).by_task["addition"]]
-    answers = answers_of(items)
+    answers = {item.prompt: _answer_json(item) for item in items}
     usage = {"prompt_tokens": 5, "completion_tokens": 5}
     with serve(lambda received: servers.chat(answers[received.prompt], usage=usage)) as server:
         asked = spec(server, dataset, transform=transform, tasks=("addition",), stream=False)
