@@ -21,22 +21,8 @@ from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.servers import serve
 
-MODEL = """\
-[[model]]
-name = "mine"
-display = "Mine"
-route = "openai/my-model"
-temperature = false
-[model.levels]
-low = { request = { reasoning_effort = "low" } }
-fast-2 = { request = { reasoning_effort = "minimal" } }
-"""
-PRICE = """
-[[price]]
-route = "openai/my-model"
-input = 0.5
-output = 2
-"""
+MODEL = Path(__file__).with_name("own_model.toml").read_text()
+PRICE = Path(__file__).with_name("own_price.toml").read_text()
 
 
 @pytest.fixture(autouse=True)
