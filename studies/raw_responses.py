@@ -163,7 +163,7 @@ def _import_run(run: _RunFiles, dataset: Dataset, labels: dict[str, str], out: P
 
 
 def _responses(
-    path: Path, items: list[Item], labels: dict[str, str], served: str
+    path: Path, items: Sequence[Item], labels: dict[str, str], served: str
 ) -> Iterator[Response]:
     """Yield the responses of a file.
 

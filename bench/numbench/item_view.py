@@ -13,7 +13,7 @@ from numbench.records import Answer, ProtocolName, answer_text
 from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import ScoredItem, score_run, signature
 from numbench.scoring.error_kinds import CATEGORIES, categorize
-from numbench.scoring.scored_run import item_groups
+from numbench.scoring.scored_rows import item_groups
 from numbench.tasks import TASKS
 
 MAX_SHOWN_CHARACTERS = 300

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from numbench.errors import BadInput
+
+T = TypeVar("T")
 
 SCHEMA = 1
 
@@ -386,7 +388,7 @@ class ItemShard(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
-    def select(self, items: Sequence[Item]) -> Sequence[Item]:
+    def select(self, items: Sequence[T]) -> Sequence[T]:
         """Return the items of one task that are in this part, in their order."""
         return items[self.index - 1 :: self.count]
 
@@ -469,7 +471,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         prompts = "" if self.prompt.name == PAPER else f"prompts {self.prompt.name}"
         return ", ".join(filter(None, (prompts, self.transform)))
 
-    def select_items(self, items: Sequence[Item]) -> Sequence[Item]:
+    def select_items(self, items: Sequence[T]) -> Sequence[T]:
         """Return which of the dataset's `items` of one task the run includes, in their order."""
         limited = items[: self.limit]
         return self.shard.select(limited) if self.shard else limited

@@ -24,7 +24,7 @@ from numbench.memory_test.outcome import holds_memory_test, read_outcome
 from numbench.records import Response, RunInfo, request_id
 from numbench.runner.run_state import answer_defect
 from numbench.scoring import ScoredItem, ScoredRun, score_run
-from numbench.scoring.completeness import completeness
+from numbench.scoring.scored_run import completeness
 from numbench.tasks.prompts import bundled_sets, changed_prompts, load_prompt_set
 
 _MAX_EXAMPLES = 3

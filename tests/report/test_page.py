@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import zlib
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render
 from numbench.reporting.names import escape_invisible, json_block, truncate_middle
 from numbench.reporting.page import PAPER_URL, render_page
-from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH
+from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
 from numbench.reporting.tables.render import format_bounds, format_value
-from tests.report import runs
+from numbench.scoring import score_run
+from tests.report import large_runs, runs
 
 
 class _Elements(HTMLParser):
@@ -250,3 +252,16 @@ def test_invisible_characters_are_escaped_and_lines_bounded() -> None:
     assert len(str(escape_invisible("x" * 10_000))) < 2_100
     assert truncate_middle("abcdefgh", 4) == "abc\n… 4 more characters …\nh"
     assert json_block({"a": "</script>\u2028&"}) == ('{"a":"\\u003c/script\\u003e\\u2028\\u0026"}')
+
+
+def test_a_large_page_has_random_questions_of_each_task_with_all_their_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = large_runs.dataset(tmp_path)
+    folders = [large_runs.run(tmp_path / name, data, lambda task, index: True) for name in "ab"]
+    scored = [score_run(folder) for folder in folders]
+    monkeypatch.setattr("numbench.reporting.page.items.MAX_ANSWERS", 4 * len(data.tasks) + 1)
+    known = item_data(scored)
+    assert (known.responses, known.total) == (4 * len(data.tasks), 80 * len(data.tasks))
+    tasks = json.loads(zlib.decompress(base64.b64decode(known.items)))["task"]
+    assert Counter(tasks) == dict.fromkeys(data.tasks, 2)

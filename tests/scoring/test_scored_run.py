@@ -1,5 +1,6 @@
 """Scores of a run folder: selection, means, counts and signatures."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,20 @@ def _mixed() -> list[Response]:
         _response(3, "no idea"),
         Response(item_id=SUMS[4].id, error=Failure(kind="item", message="HTTP 400")),
     ]
+
+
+def test_a_scored_run_holds_no_texts(tmp_path: Path) -> None:
+    length = 1_000_000
+    folder = _run(tmp_path, [_response(n, "x" * length) for n in range(6)])
+    score_run(folder)
+    tracemalloc.start()
+    run = score_run(folder)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < length
+    assert [len(row.response.text) for row in run.rows["addition"] if row.response] == [length] * 6
+    assert run.rows["addition"][-1].item == SUMS[5]
+    assert [row.item for row in run.rows["addition"][1:5:2]] == [SUMS[1], SUMS[3]]
 
 
 def test_exact_means_leave_out_only_unanswered_items(tmp_path: Path) -> None:

@@ -8,11 +8,16 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from io import BufferedReader
+from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import msgspec
 
@@ -22,6 +27,10 @@ if sys.platform != "win32":
     import fcntl
 
 T = TypeVar("T")
+
+
+_RANDOM_READ_BYTES = 1 << 16
+"""The lines of one task are that close to each other in most files."""
 
 
 def encode(record: object) -> bytes:
@@ -55,6 +64,66 @@ def read_lines_with_bytes(
                     return
                 raise BadInput(f"{path}, line {number}: {decode_error_message(error)}") from error
             yield line if line.endswith(b"\n") else line + b"\n", record
+
+
+def read_at(path: Path, kind: type[T], offsets: Iterable[int]) -> Iterator[tuple[int, T]]:
+    """Yield the record of the line at each of some offsets in bytes, after its offset."""
+    decoder = msgspec.json.Decoder(kind)
+    with BufferedReader(open_for_reading(path).detach(), _RANDOM_READ_BYTES) as file:
+        for offset in offsets:
+            file.seek(offset)
+            try:
+                yield offset, decoder.decode(file.readline())
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                message = decode_error_message(error)
+                raise BadInput(f"{path}, line at byte {offset}: {message}") from error
+
+
+class StoredRecords(Sequence[T]):
+    """The records of JSONL files, one file after the other. Each is read when it is asked for."""
+
+    def __init__(self, paths: Sequence[Path], kind: type[T]) -> None:
+        """Find the lines of the files. Raises BadInput if one cannot be read."""
+        self._paths, self._kind = paths, kind
+        self._offsets, self._ends = array("q"), []
+        for path in paths:
+            offset = 0
+            with open_for_reading(path) as file:
+                for line in file:
+                    self._offsets.append(offset)
+                    offset += len(line)
+            self._ends.append(len(self._offsets))
+        self._indices: Sequence[int] = range(len(self._offsets))
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredRecords[T]: ...
+    def __getitem__(self, index: int | slice) -> T | StoredRecords[T]:
+        if isinstance(index, int):
+            return next(self.read([range(len(self))[index]]))
+        part = copy(self)
+        part._indices = self._indices[index]
+        return part
+
+    def __iter__(self) -> Iterator[T]:
+        return self.read(range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def read(self, indices: Iterable[int]) -> Iterator[T]:
+        """Yield the records at some indices, in their order."""
+        lines = (self._indices[index] for index in indices)
+        for file, of_file in groupby(lines, partial(bisect_right, self._ends)):
+            offsets = map(self._offsets.__getitem__, of_file)
+            for _, record in read_at(self._paths[file], self._kind, offsets):
+                yield record
 
 
 def read_json(path: Path, kind: type[T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,11 @@ RELEASED_DATASETS = {
 
 
 class Dataset:
-    """A dataset on disk. Items are read on first use and checked against the manifest's hashes."""
+    """A dataset on disk, whose files are checked against the manifest's hashes on first use.
+
+    Items are read from JSONL files each time that they are asked for, so that a dataset takes
+    little memory however large it is.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the folder `path`. Raises BadInput if it has no readable manifest."""
@@ -60,12 +64,12 @@ class Dataset:
         return tuple(task for task in TASKS if task in present)
 
     @cached_property
-    def by_task(self) -> dict[str, list[Item]]:
+    def by_task(self) -> dict[str, Sequence[Item]]:
         """All items per task in file order. Raises BadInput for a file that has changed."""
-        items: dict[str, list[Item]] = {task: [] for task in self.tasks}
+        files: dict[str, list[Path]] = {task: [] for task in self.tasks}
         for entry in self.manifest.files:
-            items[entry.task].extend(self._read(entry))
-        return items
+            files[entry.task].append(self.check_file(entry))
+        return {task: _read_items(paths) for task, paths in files.items()}
 
     @cached_property
     def by_id(self) -> dict[str, Item]:
@@ -91,13 +95,14 @@ class Dataset:
             )
         return path
 
-    def _read(self, entry: FileEntry) -> list[Item]:
-        path = self.check_file(entry)
-        if path.suffix == ".parquet":
-            import pyarrow.parquet
 
-            return msgspec.convert(pyarrow.parquet.read_table(path).to_pylist(), list[Item])
-        return list(jsonl.read_lines(path, Item))
+def _read_items(paths: Sequence[Path]) -> Sequence[Item]:
+    if all(path.suffix != ".parquet" for path in paths):
+        return jsonl.StoredRecords(paths, Item)
+    import pyarrow.parquet
+
+    rows = (row for path in paths for row in pyarrow.parquet.read_table(path).to_pylist())
+    return msgspec.convert(list(rows), list[Item])
 
 
 def open_dataset(name: str | Path) -> Dataset:

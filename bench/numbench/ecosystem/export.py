@@ -39,7 +39,7 @@ def export(source: Sequence[str], to: str, out: Path) -> Exported:
         kind = "run" if to == "baseline" else "dataset"
         raise BadInput(f"--to {to} takes one {kind}, not {len(source)}")
     if to == "baseline":
-        from numbench.reporting.baseline import write_baseline
+        from numbench.reporting.compare import write_baseline
 
         write_baseline(Path(source[0]), out)
         return Exported((out,), f"numbench compare {out} results/NEW")

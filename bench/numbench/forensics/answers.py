@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
-from heapq import nsmallest
 from typing import NamedTuple
-from zlib import crc32
+
+import numpy as np
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.dataset.store import read_published_labels
 from numbench.forensics.agreement import GivenAnswer, digits_given, round_to
 from numbench.forensics.computations import Question
-from numbench.scoring import ScoredItem, ScoredRun
+from numbench.scoring import ScoredRows, ScoredRun
+from numbench.scoring.scored_rows import Mask
 from numbench.tasks import PAPER_TASKS
 
 NUMERIC_TASKS = tuple(name for name, task in PAPER_TASKS.items() if task.metric == "log_smape")
@@ -47,22 +48,21 @@ def sample_answers(run: ScoredRun, is_wrong: bool = False) -> ScoredRun:
     """
     rows = {}
     for task, known in run.rows.items():
-        chosen = [r for r in known if not r.sample and not (is_wrong and is_correct(r))]
+        columns = known.columns
+        is_chosen = columns["sample"] == 0
+        if is_wrong:
+            is_chosen &= is_incorrect(known)
+        chosen = np.flatnonzero(is_chosen)
         if len(chosen) > MAX_ANSWERS:
-            drawn = nsmallest(MAX_ANSWERS, (r.item.id for r in chosen), key=_random_order)
-            ids = set(drawn)
-            chosen = [r for r in chosen if r.item.id in ids]
-        rows[task] = chosen
+            order = np.argsort(columns["id_hash"][chosen], kind="stable")
+            chosen = np.sort(chosen[order[:MAX_ANSWERS]])
+        rows[task] = known.select(chosen)
     return run._replace(rows=rows)
 
 
-def is_correct(row: ScoredItem) -> bool:
-    """Return whether a row is of no interest here: without a readable answer, or correct."""
-    return row.score.status != "ok" or row.score.exact_match
-
-
-def _random_order(item_id: str) -> tuple[int, str]:
-    return crc32(item_id.encode()), item_id
+def is_incorrect(rows: ScoredRows) -> Mask:
+    """Return whether an answer was read and is not correct, row by row."""
+    return np.asarray(rows.is_read & ~rows.columns["exact_match"])
 
 
 def read_questions(run: ScoredRun, known: Questions | None = None) -> dict[str, Question]:

@@ -12,7 +12,7 @@ from numbench.forensics.answers import (
     NUMERIC_TASKS,
     AnswersByTask,
     NumericAnswer,
-    is_correct,
+    is_incorrect,
     numeric_answers,
     read_questions,
     sample_answers,
@@ -110,7 +110,7 @@ def find_matches(runs: Sequence[ScoredRun]) -> list[tuple[int, RunFindings]]:
         (index, find(run, questions.setdefault(run.dataset.manifest.sha256, {})))
         for index, run in enumerate(runs)
         if run.protocol != "paper"
-        and not all(row.score.exact_match for rows in run.rows.values() for row in rows)
+        and not all(rows.columns["exact_match"].all() for rows in run.rows.values())
     ]
     return [(index, known) for index, known in findings if known.wrong]
 
@@ -124,7 +124,10 @@ def find(run: ScoredRun, questions: dict[str, Question]) -> RunFindings:
     wrong, every = sample_answers(run, is_wrong=True), sample_answers(run)
     for part in (wrong, every):
         questions.update(read_questions(part, questions))
-    count = sum(not (row.sample or is_correct(row)) for rows in run.rows.values() for row in rows)
+    count = sum(
+        int((is_incorrect(rows) & (rows.columns["sample"] == 0)).sum())
+        for rows in run.rows.values()
+    )
     return explain(numeric_answers(wrong, questions))._replace(
         evidence=calculator_evidence(numeric_answers(every, questions)),
         drawn_from=count if count > sum(map(len, wrong.rows.values())) else 0,

@@ -103,7 +103,7 @@ class AskedItems(Dataset):
         return tuple(task for task in TASKS if task in self._item_ids)
 
     @cached_property
-    def by_task(self) -> dict[str, list[Item]]:
+    def by_task(self) -> dict[str, Sequence[Item]]:
         """The items per task. Raises BadInput for an id that names none."""
         try:
             return {task: [*map(self.items.by_id, self._item_ids[task])] for task in self.tasks}

@@ -6,9 +6,10 @@ A run folder has one writer at a time, `numbench.journal.writer.Journal`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -46,14 +47,69 @@ class Run(NamedTuple):
     """A run as read from its folder.
 
     info: its display name says which other model than the one asked answered, if one did.
-    responses: at most one per item and sample, by `records.request_id`; of a conversation, the
-    response to the whole. served: who answered.
+    responses: by `records.request_id`. served: who answered.
     """
 
     path: Path
     info: RunInfo
-    responses: dict[str, Response]
+    responses: StoredResponses
     served: ServedModels
+
+
+class StoredResponses(Mapping[str, Response]):
+    """The responses of a run: at most one per item and sample, by `records.request_id`.
+
+    Each is read from the journal when it is asked for; of a conversation, the response to the
+    whole. offsets: of its last line in the journal, in bytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.offsets: dict[str, int] = {}
+        self._path = path
+        self._earlier: dict[int, tuple[int, ...]] = {}
+        self._continued: set[int] = set()
+
+    def add(self, offset: int, response: Response, earlier: Sequence[int]) -> None:
+        """Add or replace a response. earlier: the offsets of the replies before it."""
+        self.offsets[response.request_id] = offset
+        if earlier:
+            self._earlier[offset] = tuple(earlier)
+            self._continued.update(earlier)
+
+    def read(self, offsets: Iterable[int]) -> Iterator[Response]:
+        """Yield the responses whose last lines are at some offsets, in the order of these."""
+        lines = ((*self._earlier.get(offset, ()), offset) for offset in offsets)
+        replies = jsonl.read_at(self._path, Response, chain.from_iterable(lines))
+        conversations = Conversations()
+        for offset, reply in replies:
+            response = conversations.join(reply)
+            if offset not in self._continued:
+                yield response
+
+    def __getitem__(self, key: str) -> Response:
+        return next(self.read([self.offsets[key]]))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.offsets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def values(self) -> ValuesView[Response]:
+        """Return the responses, in the order in which their requests were first answered."""
+        return _Values(self)
+
+
+class _Values(ValuesView[Response]):
+    """The values of `StoredResponses`, which are read in one go."""
+
+    _mapping: StoredResponses
+
+    def __iter__(self) -> Iterator[Response]:
+        return self._mapping.read(self._mapping.offsets.values())
 
 
 def read_run(folder: Path) -> Run:
@@ -63,12 +119,20 @@ def read_run(folder: Path) -> Run:
     number if a line is broken.
     """
     info = read_info(folder)
-    responses: dict[str, Response] = {}
-    for response in map(Conversations().join, iter_responses(folder)):
-        previous = responses.get(response.request_id)
+    responses, conversations = StoredResponses(folder / RESPONSES), Conversations()
+    answered: set[str] = set()
+    replies: dict[str, list[int]] = {}
+    offset = 0
+    for line, reply in iter_lines(folder, RESPONSES, Response):
+        key, response = reply.request_id, conversations.join(reply)
         # An error never replaces an answer.
-        if previous is None or previous.error is not None or response.error is None:
-            responses[response.request_id] = response
+        if response.error is None or key not in answered:
+            responses.add(offset, response, replies.get(key, ()) if reply.turn else ())
+        if response.error is None:
+            answered.add(key)
+        if reply.turn or reply.is_continued:
+            replies.setdefault(key, []).append(offset)
+        offset += len(line)
     served = served_models(info, responses.values())
     if served.answered_by:
         display = f"{info.display}, {served.answered_by}"

@@ -106,7 +106,7 @@ def write_leaderboard(
         files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted))
         if data.runs:
             scored = (run.scored for run in data.runs if run.scored)
-            files["data/scores.parquet"] = scores_parquet(scored)
+            files["data/scores.parquet"] = b"".join(scores_parquet(scored))
     labels = [run.label for run in runs_shown]
     names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
     paths = [run.scored.path for run in runs_shown if run.scored]

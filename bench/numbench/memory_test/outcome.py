@@ -28,7 +28,7 @@ from numbench.memory_test.rule import (
     shared_weights,
 )
 from numbench.scoring import ScoredRun, score_run
-from numbench.scoring.scored_run import counted_rows, item_groups, item_means
+from numbench.scoring.scored_run import counted_rows
 from numbench.stats.design import Matrix, Stratum
 from numbench.stats.paired import Difference, compare
 
@@ -168,11 +168,12 @@ def _right_answers(task: str, pairs: int, run: ScoredRun) -> list[float]:
     """Return the share of right answers to each item in percent, NaN for one without an answer."""
     index_of = {item.id: index for index, item in enumerate(run.dataset.by_task[task][:pairs])}
     values = [float("nan")] * pairs
-    rows = counted_rows(run, task) if task in run.rows else []
-    for group in item_groups(rows):
-        index = index_of.get(group[0].item.id)
-        if index is not None:
-            values[index] = item_means([group], lambda row: _MAXIMUM * row.score.exact_match)[0]
+    if task in run.rows:
+        rows = counted_rows(run, task)
+        means = rows.item_means(_MAXIMUM * rows.columns["exact_match"]).tolist()
+        for row, mean in zip(rows.items, means, strict=True):
+            if (index := index_of.get(row.item.id)) is not None:
+                values[index] = mean
     return values
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
@@ -108,39 +106,23 @@ def report(
     """
     jsonl.check_output_folder(out, "report.json", "tables")
     figure_formats = check_formats(formats)
-    with _without_collection():
-        data = read_report_data(runs, protocol, references, on_progress)
-        on_progress("comparing runs and wrong answers")
-        tables = build_tables(data)
-        write_tables(tables, out / "tables")
-        figures, omitted = render(data, figure_formats, on_progress)
-        write_figures(figures, figure_formats, out / "figures")
-        # Another report may have written scores to the same folder.
-        (out / "scores.parquet").unlink(missing_ok=True)
-        if data.runs:
-            on_progress("writing scores.parquet")
-            scored = scores_parquet(run.scored for run in data.runs if run.scored)
-            jsonl.write_atomically(out / "scores.parquet", scored)
-        on_progress("writing report.html")
-        page = render_page(data, tables, figures, omitted)
-        jsonl.write_atomically(out / "report.html", page.encode())
-        jsonl.write_json(out / "report.json", report_json(data, tables, omitted))
+    data = read_report_data(runs, protocol, references, on_progress)
+    on_progress("comparing runs and wrong answers")
+    tables = build_tables(data)
+    write_tables(tables, out / "tables")
+    figures, omitted = render(data, figure_formats, on_progress)
+    write_figures(figures, figure_formats, out / "figures")
+    # Another report may have written scores to the same folder.
+    (out / "scores.parquet").unlink(missing_ok=True)
+    if data.runs:
+        on_progress("writing scores.parquet")
+        scored = scores_parquet(run.scored for run in data.runs if run.scored)
+        jsonl.write_atomically(out / "scores.parquet", scored)
+    on_progress("writing report.html")
+    page = render_page(data, tables, figures, omitted)
+    jsonl.write_atomically(out / "report.html", page.encode())
+    jsonl.write_json(out / "report.json", report_json(data, tables, omitted))
     return ReportResult(out, data, tables)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Keep the garbage collector from visiting the responses, all of which are needed to the end.
-
-    With 50,000 of them, its visits take a fifth of a report's time. What it would free is small.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def build_tables(data: ReportData) -> dict[str, BuiltTable]:

@@ -1,18 +1,35 @@
-"""Comparison of a new run with an old one: is a score significantly worse?"""
+"""Comparison of a new run with an old one: is a score, or a problem size, significantly worse?
+
+The old one may be a baseline, the file with the scores of a run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, NamedTuple
 
+import msgspec
+
+from numbench.core import jsonl
+from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
-from numbench.journal.run_folder import read_run
-from numbench.records import ProtocolName
-from numbench.reporting.baseline import AskedItems, read_baseline, side_of
-from numbench.reporting.comparisons import ALL, PairDifference, compare_values, task_name
+from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
+from numbench.journal.run_folder import Run, read_run
+from numbench.records import SCHEMA, ProtocolName, RunInfo, Schema
+from numbench.reporting.comparisons import (
+    ALL,
+    NOT_SIGNIFICANT,
+    PairDifference,
+    Verdict,
+    compare_values,
+    task_name,
+)
 from numbench.reporting.regression import (
+    ComparedRun,
     ComparedTask,
     Regression,
+    compared_run,
     excludes,
     only_in,
     run_folder,
@@ -20,10 +37,11 @@ from numbench.reporting.regression import (
     with_gaps,
     worse_tasks,
 )
-from numbench.reporting.size_regression import compare_sizes
-from numbench.reporting.values import RunValues
-from numbench.scoring import ScoredRun, score_dataset_run
-from numbench.scoring.completeness import MIN_ANSWERED_PERCENT, completeness
+from numbench.reporting.values import RunValues, run_values, task_values
+from numbench.scoring import ScoredRun, score_dataset_run, signature
+from numbench.scoring.horizon_outcomes import read_horizons
+from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT, completeness
+from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
 
 MIN_COMMON = 6
@@ -226,3 +244,175 @@ def _notes(
             yield f"Items per task: {first} (old), {second} (new); {what}."
     if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
         yield f"Items answered by only one run: {once}."
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of a run, to compare later runs with: a file of `numbench export --to baseline`.
+
+    path: of the run. scores: task → score in percent per question, in the order of the run's
+    questions; null without an answer.
+    """
+
+    path: str
+    info: RunInfo
+    dataset: str
+    protocol: ProtocolName
+    signatures: dict[str, str]
+    scores: dict[str, tuple[Annotated[float, msgspec.Meta(ge=0, le=100)] | None, ...]]
+    schema: Schema = SCHEMA
+
+
+class AskedItems(NamedTuple):
+    """The ids of a task's items in a run, and of those that have an answer to any sample."""
+
+    asked: set[str]
+    answered: set[str]
+
+
+class Side(NamedTuple):
+    """A run or a baseline, as far as a comparison needs it."""
+
+    run: ComparedRun
+    info: RunInfo
+    sha256: str
+    values: RunValues
+    items: dict[str, AskedItems]
+
+
+def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> None:
+    """Write the scores of a run to a file that `compare` takes in place of the run.
+
+    An earlier baseline is replaced. Raises BadInput if `file` is anything else.
+    """
+    if file.exists():
+        try:
+            jsonl.read_json(file, Baseline)
+        except BadInput as error:
+            raise BadInput(f"--out {file} exists and is not a baseline: name a new file") from error
+    scored = score_dataset_run(run_folder(run), protocol)
+    side = side_of(scored)
+    scores: dict[str, tuple[float | None, ...]] = {}
+    for task, values in side.values.tasks.items():
+        items = scored.dataset.by_task[task]
+        known = dict(zip(values.index.tolist(), values.score.tolist(), strict=True))
+        included = set(side.items[task].asked)
+        scores[task] = tuple(known.get(i) for i, item in enumerate(items) if item.id in included)
+    # The path of the dataset is one of this machine.
+    reference = msgspec.structs.replace(scored.info.dataset, path=scored.info.dataset.name)
+    info = msgspec.structs.replace(scored.info, dataset=reference)
+    baseline = Baseline(
+        path=scored.path.name, info=info, dataset=side.run.dataset, protocol=protocol,
+        signatures=dict(side.run.signatures), scores=scores,
+    )  # fmt: skip
+    jsonl.write_atomically(file, msgspec.json.encode(baseline) + b"\n")
+
+
+def read_baseline(file: Path, protocol: ProtocolName, dataset: Dataset) -> Side:
+    baseline = jsonl.read_json(file, Baseline)
+    info, sha256 = baseline.info, baseline.info.dataset.sha256
+    if baseline.protocol != protocol:
+        raise BadInput(f"{file} has scores of the protocol {baseline.protocol}, not {protocol}")
+    run = compared_run(file, info, baseline.dataset, baseline.signatures)
+    if sha256 != dataset.manifest.sha256:
+        return Side(run, info, sha256, RunValues(sha256, {}), {})
+    values, items = {}, {}
+    for task, scores in baseline.scores.items():
+        if task not in dataset.by_task:
+            raise BadInput(f"{file}: dataset {baseline.dataset} has no task {task!r}")
+        asked = [item.id for item in info.select_items(dataset.by_task[task])]
+        if len(asked) != len(scores):
+            raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
+        known = {
+            item_id: score
+            for item_id, score in zip(asked, scores, strict=True)
+            if score is not None
+        }
+        values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
+        items[task] = AskedItems(set(asked), set(known))
+    return Side(run, info, sha256, RunValues(sha256, values), items)
+
+
+def side_of(run: ScoredRun) -> Side:
+    items = {
+        task: AskedItems(
+            {row.item.id for row in rows},
+            {row.item.id for row in rows.select(rows.is_answered)},
+        )
+        for task, rows in run.rows.items()
+    }
+    sha256 = run.dataset.manifest.sha256
+    signatures = {task: signature(run, task) for task in run.rows}
+    known = compared_run(run.path, run.info, f"{run.dataset.name}@{sha256[:6]}", signatures)
+    return Side(known, run.info, sha256, run_values(run), items)
+
+
+def compare_sizes(
+    old_run: Run, new_run: Run, partial: bool, on: Sequence[str] | None
+) -> Regression:
+    """Compare two measurements of problem sizes by h50; see `compare`."""
+    old, new = old_run.path, new_run.path
+    before, after = read_horizons(old), read_horizons(new)
+    if on:
+        before, after = ({t: known[t] for t in known if t in on} for known in (before, after))
+    common = [task for task in before if task in after]
+    if not common:
+        raise BadInput(f"{old} and {new} have no task in common")
+    shifts = [compare_horizons(before[task], after[task]) for task in common]
+    p_values = holm([shift.p for shift in shifts])
+    tasks = tuple(
+        _compared_size(task, before[task], after[task], shift, p)
+        for task, shift, p in zip(common, shifts, p_values, strict=True)
+    )
+    notes = [*_fits("old", before, common), *_fits("new", after, common)]
+    limited = [
+        f"{task_name(task)} {shift.largest:,}"
+        for task, shift in zip(common, shifts, strict=True)
+        if before[task].largest != after[task].largest
+    ]
+    if limited:
+        which = f"compared up to the smaller one: {', '.join(limited)}"
+        notes.append(f"The runs end at different sizes; {which}.")
+    notes += only_in("new", [task for task in after if task not in before])
+    missing = ", ".join(task_name(task) for task in before if task not in after)
+    gaps = [f"{missing} missing from the new run"] if missing else []
+    first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
+    notes = [*setting_differences(old_run.info, new_run.info), *notes]
+    failures = tuple(worse_tasks(tasks))
+    result = Regression("problem sizes", first, second, tasks, tuple(notes), failures)
+    return with_gaps(result, gaps, partial)
+
+
+def _compared_size(
+    task: str, old: TaskHorizon, new: TaskHorizon, shift: HorizonShift, p: float
+) -> ComparedTask:
+    verdict: Verdict = NOT_SIGNIFICANT
+    if p <= ALPHA:
+        verdict = "better" if shift.larger > 0.5 else "worse"
+    before, after = old.h50.value, new.h50.value
+    texts = (old.text(before), new.text(after), _ratio(old, new, shift))
+    return ComparedTask(task, before, after, *shift.ratio, p, verdict, texts)
+
+
+def _ratio(old: TaskHorizon, new: TaskHorizon, shift: HorizonShift) -> str:
+    """Format new over old h50; as a bound where a horizon is beyond the sizes.
+
+    Empty if both are beyond, so that the ratio is not known.
+    """
+    before, after = old.h50.value, new.h50.value
+    is_at_least = before < shift.smallest or after >= shift.largest
+    is_at_most = after < shift.smallest or before >= shift.largest
+    if is_at_least and is_at_most:
+        return ""
+    sign = "≥ " if is_at_least else "≤ " if is_at_most else ""
+    ratio = shift.ratio
+    return f"{sign}× {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+
+
+def _fits(name: str, horizons: dict[str, TaskHorizon], tasks: Sequence[str]) -> Iterator[str]:
+    if doubtful := [task_name(t) for t in tasks if not horizons[t].fits or horizons[t].is_doubtful]:
+        yield (
+            f"A logistic curve may not describe the answers of the {name} run to "
+            f"{', '.join(doubtful)}: the interval of the ratio may be too narrow."
+        )
+    if unfinished := [task_name(t) for t in tasks if horizons[t].stop is None]:
+        yield f"Unfinished in the {name} run: {', '.join(unfinished)}."

@@ -191,7 +191,7 @@ def _stratum(values: Sequence[TaskValues], metric: Metric) -> Stratum:
     for column, one in enumerate(values):
         matrix[one.index, column] = getattr(one, metric)
         difficulty[one.index] = one.difficulty
-        for row, key in zip(one.index.tolist(), one.operands, strict=True):
+        for row, key in zip(one.index.tolist(), one.operands.tolist(), strict=True):
             operands[row] = key
     return make_stratum(values[0].task, matrix, difficulty, operands, values[0].share_per_item)
 

@@ -3,34 +3,59 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
-import pyarrow.json
 import pyarrow.parquet as pq
 
-from numbench.core import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
-from numbench.scoring import ScoredItem, ScoredRun, headline_percent, signature
-from numbench.scoring.scored_run import token_counts
+from numbench.scoring import ScoredItem, ScoredRows, ScoredRun, signature
+from numbench.scoring.scored_rows import ERROR_KINDS, RULES, STATUSES
+from numbench.stats.design import Column
 
 _ROWS_AT_ONCE = 2_000
 
 
-def scores_parquet(runs: Iterable[ScoredRun]) -> bytes:
-    """Return the content of the file, with one row group per run and task."""
-    buffer, pool = io.BytesIO(), pa.default_memory_pool()
+def scores_parquet(runs: Iterable[ScoredRun]) -> Iterator[bytes]:
+    """Yield the content of the file in parts, with one row group per run and task."""
+    file, pool = _Parts(), pa.default_memory_pool()
     # Other pools keep tens of megabytes that are free.
     pa.set_memory_pool(pa.system_memory_pool())
     try:
-        with pq.ParquetWriter(buffer, _SCHEMA, compression="zstd") as writer:
+        with pq.ParquetWriter(file, _SCHEMA, compression="zstd") as writer:
             for table in _tables(runs):
                 writer.write_table(table)
+                yield file.take()
+        yield file.take()
     finally:
         pa.set_memory_pool(pool)
-    return buffer.getvalue()
+
+
+class _Parts(io.RawIOBase):
+    """A file whose bytes are taken as they are written."""
+
+    def __init__(self) -> None:
+        self._size, self._part = 0, bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+    def write(self, data: Any) -> int:
+        self._part += data
+        self._size += len(data)
+        return len(data)
+
+    def take(self) -> bytes:
+        """Return the bytes that were written since the last call."""
+        part, self._part = bytes(self._part), bytearray()
+        return part
 
 
 def scores_table(runs: Iterable[ScoredRun]) -> pa.Table:
@@ -41,37 +66,45 @@ def scores_table(runs: Iterable[ScoredRun]) -> pa.Table:
 def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
     for run in runs:
         for task, rows in run.rows.items():
-            of_task = {
-                "run": run.path.as_posix(),
-                "model": one_line(run.info.display),
-                "reasoning": one_line(run.info.reasoning),
-                "dataset": dataset_label(run),
-                "task": task,
-                "protocol": run.protocol,
-                "signature": signature(run, task),
-            }
-            parts = [
-                _table([of_task | _record(run, row) for row in rows[start : start + _ROWS_AT_ONCE]])
-                for start in range(0, len(rows), _ROWS_AT_ONCE)
-            ]
-            yield pa.concat_tables(parts or [_SCHEMA.empty_table()]).combine_chunks()
+            starts = range(0, len(rows), _ROWS_AT_ONCE)
+            parts = (_table(run, task, rows[start : start + _ROWS_AT_ONCE]) for start in starts)
+            yield pa.concat_tables([_SCHEMA.empty_table(), *parts]).combine_chunks()
 
 
-def _record(run: ScoredRun, row: ScoredItem) -> dict[str, object]:
-    """Return the values of a row that others of its run and task may not have."""
-    record = {name: value(row) for name, (_, value) in _COLUMNS.items() if value}
-    if run.protocol == "paper":
-        # Those that the tables average.
-        record["generated_tokens"] = next(map(int, token_counts(run, [row])), None)
-    return record
+def _table(run: ScoredRun, task: str, rows: ScoredRows) -> pa.Table:
+    part = _Rows(run, task, rows, list(rows))
+    arrays = [_array(kind, values(part)) for kind, values in _COLUMNS.values()]
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
-def _table(records: Iterable[Mapping[str, object]]) -> pa.Table:
-    """Return records as a table by way of JSON, because `pa.array` would import pandas."""
-    lines = list(map(jsonl.encode, records))
-    read = pa.json.ReadOptions(use_threads=False, block_size=(1 << 20) + max(map(len, lines)))
-    parse = pa.json.ParseOptions(explicit_schema=_SCHEMA)
-    return pa.json.read_json(io.BytesIO(b"".join(lines)), read, parse).select(_SCHEMA.names)
+class _Rows(NamedTuple):
+    """Some rows of a run and task. read: with their questions and responses."""
+
+    run: ScoredRun
+    task: str
+    rows: ScoredRows
+    read: Sequence[ScoredItem]
+
+
+def _array(kind: pa.DataType, values: Sequence[str | None] | Column) -> pa.Array:
+    """Return values as an array. `pa.array` would import pandas."""
+    if kind == pa.string():
+        known = np.array([value is not None for value in values])
+        texts = [(value or "").encode() for value in values]
+        data = [np.cumsum([0, *map(len, texts)], dtype=np.int32), b"".join(texts)]
+    elif kind == pa.bool_():
+        known = np.full(len(values), True)
+        data = [_bits(values)]
+    else:
+        numbers = np.array(values, dtype=np.float64)
+        known = ~np.isnan(numbers)
+        data = [np.where(known, numbers, 0).astype(kind.to_pandas_dtype())]
+    valid = None if known.all() else pa.py_buffer(_bits(known))
+    return pa.Array.from_buffers(kind, len(values), [valid, *map(pa.py_buffer, data)])
+
+
+def _bits(mask: Any) -> Any:
+    return np.packbits(mask, bitorder="little")
 
 
 def _answer_text(answer: Answer | None) -> str | None:
@@ -81,46 +114,68 @@ def _answer_text(answer: Answer | None) -> str | None:
     return msgspec.json.encode(answer).decode()
 
 
-def _score(row: ScoredItem) -> float | None:
-    """Return the score as in the means, 0 to 100; None for what does not count."""
-    counts = row.is_answered or row.score.protocol == "paper"
-    return headline_percent(row.item.task, row.score) if counts else None
+def _score(part: _Rows) -> Column:
+    """Return the scores as in the means, 0 to 100; NaN for what does not count."""
+    counts = part.rows.is_answered | (part.run.protocol == "paper")
+    return np.where(counts, 100 * part.rows.headline, np.nan)
 
 
-def _usage(name: str) -> Callable[[ScoredItem], object]:
-    return lambda row: row.response and getattr(row.response.usage, name)
+_Values = Callable[[_Rows], Any]
 
 
-_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ScoredItem], object] | None]] = {
-    "run": (pa.string(), None),
-    "model": (pa.string(), None),
-    "reasoning": (pa.string(), None),
-    "dataset": (pa.string(), None),
-    "task": (pa.string(), None),
-    "item_id": (pa.string(), lambda row: row.item.id),
-    "sample": (pa.int32(), lambda row: row.score.sample),
-    "prompt": (pa.string(), lambda row: row.item.prompt),
-    "answer": (pa.string(), lambda row: _answer_text(row.item.answer)),
-    "parsed": (pa.string(), lambda row: _answer_text(row.score.parsed)),
-    "text": (pa.string(), lambda row: row.response and row.response.text),
-    "status": (pa.string(), lambda row: row.score.status),
-    "rule": (pa.string(), lambda row: row.score.rule),
+def _same(value: Callable[[ScoredRun, str], str]) -> _Values:
+    """Return the values of a column that is the same for all rows of a run and task."""
+    return lambda part: [value(part.run, part.task)] * len(part.rows)
+
+
+def _of_row(value: Callable[[ScoredItem], object]) -> _Values:
+    return lambda part: [value(row) for row in part.read]
+
+
+def _usage(name: str) -> _Values:
+    return _of_row(lambda row: row.response and getattr(row.response.usage, name))
+
+
+def _column(name: str) -> _Values:
+    return lambda part: part.rows.columns[name]
+
+
+def _named(name: str, names: Sequence[str]) -> _Values:
+    codes = {-1: None, **dict(enumerate(names))}
+    return lambda part: [codes[code] for code in part.rows.columns[name].tolist()]
+
+
+_COLUMNS: Mapping[str, tuple[pa.DataType, _Values]] = {
+    "run": (pa.string(), _same(lambda run, task: run.path.as_posix())),
+    "model": (pa.string(), _same(lambda run, task: one_line(run.info.display))),
+    "reasoning": (pa.string(), _same(lambda run, task: one_line(run.info.reasoning))),
+    "dataset": (pa.string(), _same(lambda run, task: dataset_label(run))),
+    "task": (pa.string(), _same(lambda run, task: task)),
+    "item_id": (pa.string(), _of_row(lambda row: row.item.id)),
+    "sample": (pa.int32(), _column("sample")),
+    "prompt": (pa.string(), _of_row(lambda row: row.item.prompt)),
+    "answer": (pa.string(), _of_row(lambda row: _answer_text(row.item.answer))),
+    "parsed": (pa.string(), _of_row(lambda row: _answer_text(row.score.parsed))),
+    "text": (pa.string(), _of_row(lambda row: row.response and row.response.text)),
+    "status": (pa.string(), _named("status", STATUSES)),
+    "rule": (pa.string(), _named("rule", RULES)),
     "score": (pa.float64(), _score),
-    "exact_match": (pa.bool_(), lambda row: row.score.exact_match),
-    "log_smape": (pa.float64(), lambda row: row.score.log_smape),
-    "error_kind": (pa.string(), lambda row: row.score.error_kind),
-    "correct_digits": (pa.int8(), lambda row: row.score.correct_digits),
+    "exact_match": (pa.bool_(), _column("exact_match")),
+    "log_smape": (pa.float64(), _column("log_smape")),
+    "error_kind": (pa.string(), _named("error_kind", ERROR_KINDS)),
+    "correct_digits": (pa.int8(), _column("correct_digits")),
     "reasoning_tokens": (pa.int64(), _usage("reasoning")),
     "visible_tokens": (pa.int64(), _usage("visible")),
-    "generated_tokens": (pa.int64(), _usage("generated")),
+    # Those that the tables average.
+    "generated_tokens": (pa.int64(), _column("tokens")),
     "input_tokens": (pa.int64(), _usage("input")),
-    "cost": (pa.float64(), lambda row: row.response and row.response.cost),
-    "latency": (pa.float64(), lambda row: row.response and row.response.latency),
-    "difficulty_base10": (pa.int64(), lambda row: row.item.difficulty.base10),
-    "difficulty_base2": (pa.int64(), lambda row: row.item.difficulty.base2),
-    "protocol": (pa.string(), None),
-    "signature": (pa.string(), None),
+    "cost": (pa.float64(), _column("cost")),
+    "latency": (pa.float64(), _column("latency")),
+    "difficulty_base10": (pa.int64(), _column("difficulty")),
+    "difficulty_base2": (pa.int64(), _of_row(lambda row: row.item.difficulty.base2)),
+    "protocol": (pa.string(), _same(lambda run, task: run.protocol)),
+    "signature": (pa.string(), _same(signature)),
 }
-"""Name → type, and value of a row; None: the same for all rows of a run and task."""
+"""Name → type and values."""
 
 _SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})

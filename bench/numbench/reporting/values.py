@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from statistics import median
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,26 +13,12 @@ import numpy.typing as npt
 
 from numbench.dataset.settings import strata_share_per_item
 from numbench.dataset.store import Dataset
-from numbench.records import Item, Score
 from numbench.reporting.names import dataset_label, folder_notes, one_line, variant_name
-from numbench.scoring import (
-    ScoredItem,
-    ScoredRun,
-    TaskSummary,
-    headline_percent,
-    score_lenient,
-    summarize,
-)
-from numbench.scoring.completeness import Completeness, completeness
-from numbench.scoring.scored_run import (
-    counted_rows,
-    is_correct_by_value,
-    item_groups,
-    token_counts,
-)
+from numbench.scoring import ScoredRows, ScoredRun, TaskSummary, score_lenient, summarize
+from numbench.scoring.scored_rows import RULES
+from numbench.scoring.scored_run import Completeness, completeness, counted_rows
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
-from numbench.tasks.base import FORMS
 
 VALUES = ("score", "exact_match", "by_value", "generated_tokens", "cost")
 """The fields of `TaskValues` with a value of each item."""
@@ -43,17 +28,18 @@ VALUES = ("score", "exact_match", "by_value", "generated_tokens", "cost")
 class TaskValues:
     """The values of one run or reference on one task, one per item that counts.
 
-    index: of each item within its task of the dataset, ascending. operands: items of different
-    tasks with equal operands were drawn together. share_per_item: as in `Design`. score: the
-    headline metric, like exact_match in percent; NaN where an item does not count. by_value: exact
-    match if the correct value in another form counts too, NaN for a task that asks for no form.
-    Tokens and dollars are NaN where they are unknown. All are means over the samples of the item.
+    index: of each item within its task of the dataset, ascending. operands: hashes of the operands;
+    items of different tasks with equal ones were drawn together. share_per_item: as in `Design`.
+    score: the headline metric, like exact_match in percent; NaN where an item does not count.
+    by_value: exact match if the correct value in another form counts too, NaN for a task that asks
+    for no form. Tokens and dollars are NaN where they are unknown. All are means over the samples
+    of the item.
     """
 
     task: str
     index: npt.NDArray[np.int64]
     difficulty: Column
-    operands: tuple[Hashable, ...]
+    operands: npt.NDArray[np.int64]
     share_per_item: float
     score: Column
     exact_match: Column
@@ -63,10 +49,8 @@ class TaskValues:
 
     def select(self, chosen: npt.NDArray[np.bool_]) -> TaskValues:
         """Return the values of some of the items."""
-        arrays = ("index", "difficulty", *VALUES)
-        parts = {name: getattr(self, name)[chosen] for name in arrays}
-        operands = tuple(key for key, keep in zip(self.operands, chosen, strict=True) if keep)
-        return replace(self, operands=operands, **parts)
+        arrays = ("index", "difficulty", "operands", *VALUES)
+        return replace(self, **{name: getattr(self, name)[chosen] for name in arrays})
 
     def stratum(self, values: Column) -> Stratum:
         """Return one column of values, such as `self.score`, without the unknown ones."""
@@ -75,7 +59,7 @@ class TaskValues:
             self.task,
             values[known, None],
             self.difficulty[known],
-            [operands for operands, keep in zip(self.operands, known, strict=True) if keep],
+            self.operands[known].tolist(),
             self.share_per_item,
         )
 
@@ -100,20 +84,31 @@ def run_values(run: ScoredRun) -> RunValues:
 
 
 def _run_task_values(run: ScoredRun, task: str) -> TaskValues:
-    groups = item_groups(counted_rows(run, task))
-
-    def means(value: Callable[[ScoredItem], float | None]) -> list[float | None]:
-        return [_mean([value(row) for row in group]) for group in groups]
-
+    rows = counted_rows(run, task)
     columns = {
-        "score": means(lambda row: headline_percent(task, row.score)),
-        "exact_match": means(lambda row: 100 * row.score.exact_match),
-        "generated_tokens": [_mean(token_counts(run, group)) for group in groups],
-        "cost": means(lambda row: row.response.cost if row.response else None),
+        "score": 100 * rows.headline,
+        "exact_match": 100.0 * rows.columns["exact_match"],
+        "by_value": 100 * rows.by_value,
+        "generated_tokens": rows.columns["tokens"],
+        "cost": rows.columns["cost"],
     }
-    if TASKS[task].answer_kind in FORMS:
-        columns["by_value"] = means(lambda row: 100 * is_correct_by_value(row.score))
-    return task_values(run.dataset, task, [group[0].item.id for group in groups], columns)
+    return _values_of_rows(run, task, rows, columns)
+
+
+def _values_of_rows(
+    run: ScoredRun, task: str, rows: ScoredRows, columns: Mapping[str, Column]
+) -> TaskValues:
+    """Return the values of items, given by row; one that is left out is unknown."""
+    items = rows.items.columns
+    unknown = np.full(len(rows), math.nan)
+    return TaskValues(
+        task,
+        items["item"].astype(np.int64),
+        items["difficulty"],
+        items["operands"],
+        strata_share_per_item(run.dataset.manifest),
+        *(rows.item_means(columns.get(name, unknown)) for name in VALUES),
+    )
 
 
 def task_values(
@@ -127,11 +122,10 @@ def task_values(
     columns: by the names in `VALUES`; one that is left out is unknown.
     Raises KeyError for an item of another dataset.
     """
-    items = dataset.by_task[task]
-    index_of = {item.id: index for index, item in enumerate(items)}
-    index = np.array([index_of[item_id] for item_id in item_ids], dtype=np.int64)
+    known = {item.id: (index, item) for index, item in enumerate(dataset.by_task[task])}
+    index = np.array([known[item_id][0] for item_id in item_ids], dtype=np.int64)
     order = np.argsort(index)
-    chosen: list[Item] = [items[number] for number in index[order].tolist()]
+    chosen = [known[item_ids[number]][1] for number in order.tolist()]
 
     def column(name: str) -> Column:
         values = columns.get(name, [None] * len(item_ids))
@@ -141,20 +135,18 @@ def task_values(
         task,
         index[order],
         np.array([item.difficulty.base10 for item in chosen], dtype=np.float64),
-        tuple(item.operands for item in chosen),
+        np.array([hash(item.operands) for item in chosen], dtype=np.int64),
         strata_share_per_item(dataset.manifest),
         *map(column, VALUES),
     )
 
 
-def item_stratum(run: ScoredRun, task: str, value: Callable[[ScoredItem], float | None]) -> Stratum:
-    """Return the mean of a value over the samples of each counted item that has it."""
-    means = {
-        group[0].item.id: mean
-        for group in item_groups(counted_rows(run, task))
-        if (mean := _mean(map(value, group))) is not None
-    }
-    known = task_values(run.dataset, task, list(means), {"score": list(means.values())})
+def row_stratum(run: ScoredRun, task: str, rows: ScoredRows, values: Column) -> Stratum:
+    """Return the mean of a value over the samples of each item that has it; NaN is unknown.
+
+    values: of `rows`, which are rows of the run's task.
+    """
+    known = _values_of_rows(run, task, rows, {"score": values})
     return known.stratum(known.score)
 
 
@@ -180,11 +172,6 @@ def make_stratum(
     return Stratum(task, values, design, operands)
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
 Measure = Literal["score", "exact_match", "by_value", "generated_tokens", "cost"]
 """A value of an item that tables average: a field of `TaskValues`."""
 
@@ -204,22 +191,14 @@ class FormatScores(NamedTuple):
 def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
     """Return the scores if other formats are read too; None under `paper` and without answers."""
     rows = counted_rows(run, task)
-    if run.protocol == "paper" or not rows:
+    if run.protocol == "paper" or not len(rows):
         return None
-    lenient = {
-        id(row): score_lenient(row.item, row.response)
-        for row in rows
-        if row.score.rule in (None, "lenient")
-    }
-
-    def mean(value: Callable[[Score], float]) -> float:
-        means = item_stratum(run, task, lambda row: value(lenient.get(id(row), row.score)))
-        return float(means.values.mean())
-
+    others = np.isin(rows.columns["rule"], [-1, RULES.index("lenient")])
+    lenient = rows.rescored(others, score_lenient)
     return FormatScores(
-        mean(lambda score: 100 * score.exact_match),
-        mean(partial(headline_percent, task)),
-        sum(score.status == "ok" for score in lenient.values()),
+        float(lenient.item_means(100.0 * lenient.columns["exact_match"]).mean()),
+        float(lenient.item_means(100 * lenient.headline).mean()),
+        int(lenient.is_read[others].sum()),
     )
 
 
@@ -292,13 +271,10 @@ class Configuration:
     @cached_property
     def median_latency(self) -> float | None:
         """The median seconds per answer; None if none is known."""
-        rows = [row for rows in (self.scored.rows if self.scored else {}).values() for row in rows]
-        known = [
-            row.response.latency
-            for row in rows
-            if row.is_answered and row.response and row.response.latency is not None
-        ]
-        return median(known) if known else None
+        rows = self.scored.rows.values() if self.scored else ()
+        every = np.concatenate([np.zeros(0), *(r.columns["latency"][r.is_answered] for r in rows)])
+        known = every[~np.isnan(every)]
+        return float(np.median(known)) if len(known) else None
 
 
 def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from statistics import fmean
 
-from numbench.journal.served_models import served_models
+import numpy as np
+
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Status
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.reporting.values import Configuration
-from numbench.scoring import ScoredItem, ScoredRun, paper_protocol
+from numbench.scoring import ScoredRun, paper_protocol
 from numbench.scoring.error_kinds import UNANSWERED_STATUSES, score_with_conventions
-from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import changed_prompts
 from numbench.transforms import NO_TRANSFORM
@@ -84,10 +85,8 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     count = paper_protocol.ITEMS_PER_TASK
     if is_paper and any(cell.n > count for cell in run.cells.values()):
         yield f"only the first {count} questions per task count, as in the paper."
-    responses = (row.response for task in run.cells for row in scored.rows[task])
-    for warning in served_models(info, responses).warnings:
-        yield f"{warning}."
-    retried = {task: sum(_is_second_answer(row) for row in scored.rows[task]) for task in run.cells}
+    yield from (f"{warning}." for warning in scored.served.warnings)
+    retried = {task: int(rows.columns["is_retried"].sum()) for task, rows in scored.rows.items()}
     if any(retried.values()):
         yield (
             "answers to questions asked again (--retry), whose first answer was empty, cut off or "
@@ -122,15 +121,13 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
         if not TASKS[task].conventions:
             continue
         rows = counted_rows(scored, task)
-        scores = {id(row): score_with_conventions(row.item, row.score) for row in rows}
-        accepted = 100 * fmean(
-            fmean(scores[id(row)].log_smape for row in group) for group in item_groups(rows)
-        )
+        scores = [score_with_conventions(item, score) for item, _, score in rows]
+        accepted = 100 * fmean(rows.item_means(np.array([score.log_smape for score in scores])))
         strict = float(run.values.tasks[task].score.mean())
         if accepted - strict > _MAX_CONVENTION_GAIN:
             names = " or ".join(convention.display for convention in TASKS[task].conventions)
-            followed = sum(score.follows for score in scores.values())
-            answers = sum(row.score.status == "ok" for row in rows)
+            followed = sum(score.follows for score in scores)
+            answers = int(rows.is_read.sum())
             yield (
                 f"{TASKS[task].display} would score {accepted:.1f} instead of {strict:.1f} if the "
                 f"{names} were accepted too: {followed} of {answers} answers are within 0.1% of it."
@@ -142,7 +139,10 @@ def _information(run: Configuration) -> Iterator[str]:
     assert scored
     is_lenient = scored.protocol == "lenient"
     other = {task: result.only_lenient * is_lenient for task, result in run.formats.items()}
-    stopped = {task: sum(map(_is_read_but_cut_off, rows)) for task, rows in scored.rows.items()}
+    stopped = {
+        task: int((rows.is_read & rows.columns["is_cut_off"]).sum())
+        for task, rows in scored.rows.items()
+    }
     for text, counts in (
         ("answers in other formats than requested, read nevertheless", other),
         ("answers that stop at the token limit, but could be read", stopped),
@@ -159,17 +159,6 @@ def _information(run: Configuration) -> Iterator[str]:
     else:
         excluded = " or with one that the paper excluded" if scored.protocol == "paper" else ""
         yield f"responses without a token count{excluded} ({_per_task(unknown)})."
-
-
-def _is_second_answer(row: ScoredItem) -> bool:
-    """Return whether a model had a second chance after an answer that is none."""
-    response = row.response
-    return bool(response and response.retry_of in ("empty", "truncated", "refused"))
-
-
-def _is_read_but_cut_off(row: ScoredItem) -> bool:
-    response = row.response
-    return row.score.status == "ok" and bool(response and response.finish_reason == "length")
 
 
 def _per_task(counts: Mapping[str, int]) -> str:

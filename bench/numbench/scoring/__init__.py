@@ -7,8 +7,8 @@ from numbench.scoring.exact_protocol import (
     score_lenient as score_lenient,
 )
 from numbench.scoring.paper_protocol import score_paper as score_paper
+from numbench.scoring.scored_rows import ScoredItem as ScoredItem, ScoredRows as ScoredRows
 from numbench.scoring.scored_run import (
-    ScoredItem as ScoredItem,
     ScoredRun as ScoredRun,
     TaskSummary as TaskSummary,
     has_requested_format as has_requested_format,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Answer, Item, Response, RunInfo, Score, Status, answer_text
@@ -59,22 +58,21 @@ def score_paper(item: Item, response: Response | None, label: Answer | None = No
     return _score(item, "ok", parsed, _comparison_task_match(item.task, parsed, truth), 0.0)
 
 
-def study_token_counts(info: RunInfo, responses: Iterable[Response]) -> list[float]:
-    """Return the token counts that the study averaged.
+def study_token_count(info: RunInfo, response: Response) -> float | None:
+    """Return the token count that the study averaged; None if it left the response out.
 
     For an imported run, the study's `tokens` column, which mixes units (completion tokens
     including reasoning, thought tokens only, or visible tokens) and is -1 for a failed request.
     For a measured run, its generated tokens. Token counts above 200 of gemini-2.5-flash/none were
     excluded by the study as outliers.
     """
+    count: object = response.usage.generated
     if info.source == "imported":
-        column = [response.extra.get("study_tokens") for response in responses]
-        counts = [float(count) for count in column if isinstance(count, int | float)]
-    else:
-        counts = [float(r.usage.generated) for r in responses if r.usage.generated is not None]
-    if (info.model, info.reasoning) == _TRIMMED_RUN:
-        return [count for count in counts if count <= _MAX_TRIMMED_TOKENS]
-    return counts
+        count = response.extra.get("study_tokens")
+    if not isinstance(count, int | float):
+        return None
+    is_trimmed = (info.model, info.reasoning) == _TRIMMED_RUN
+    return None if is_trimmed and count > _MAX_TRIMMED_TOKENS else float(count)
 
 
 def _score(item: Item, status: Status, parsed: str | None, match: bool, log_smape: float) -> Score:

@@ -3,75 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import NamedTuple
 
-import msgspec
+import numpy as np
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset, read_published_labels
 from numbench.errors import BadInput, MissingTask
 from numbench.horizon.items import asked_items
-from numbench.journal.run_folder import Run, read_info, read_run
-from numbench.models.prices import Price, find_answer_price, with_cost
+from numbench.journal.run_folder import read_info, read_run
+from numbench.journal.served_models import ServedModels
+from numbench.models.prices import find_answer_price, with_cost
 from numbench.models.providers import find_provider
-from numbench.records import (
-    Item,
-    ProtocolName,
-    Response,
-    RunInfo,
-    Score,
-    Status,
-    request_id,
-)
+from numbench.records import ProtocolName, Response, RunInfo, Score, Status
 from numbench.scoring import paper_protocol
-from numbench.scoring.error_kinds import UNANSWERED_STATUSES
-from numbench.scoring.exact_protocol import score_exact, score_lenient
+from numbench.scoring.scored_rows import RULES, STATUSES, ScoredItem, ScoredRows, score_rows
+from numbench.stats.design import Column
 from numbench.tasks import TASKS
 from numbench.tasks.base import FORMS
-from numbench.thinking_text import move_thinking
 from numbench.transforms import variant_of_run
 
-_SCORERS = {"exact": score_exact, "lenient": score_lenient}
-
-
-class ScoredItem(NamedTuple):
-    """One sample of an item of a run, with its response (None if there is none) and score."""
-
-    item: Item
-    response: Response | None
-    score: Score
-
-    @property
-    def sample(self) -> int:
-        """The index of the sample, 0 for the first."""
-        return self.score.sample
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether the model returned any output for the item."""
-        return self.score.status not in UNANSWERED_STATUSES
+MIN_ANSWERED_PERCENT = 99
+"""A complete run answers so many of the samples of each task."""
 
 
 class ScoredRun(NamedTuple):
     """A run under one protocol.
 
     rows: task → scored items, both in the dataset's order, with the items as they were asked. The
-    samples of an item are next to each other, in their order. late_prices: how many costs follow
-    from a price that was unknown when the answer was stored, by the origin of the price.
+    samples of an item are next to each other, in their order. served: who answered.
     """
 
     path: Path
     info: RunInfo
     dataset: Dataset
     protocol: ProtocolName
-    rows: dict[str, list[ScoredItem]]
-    late_prices: Mapping[str, int] = MappingProxyType({})
+    rows: dict[str, ScoredRows]
+    served: ServedModels
+
+    @property
+    def late_prices(self) -> Counter[str]:
+        """How many costs follow from a price that was found later, by the origin of the price."""
+        columns = (rows.columns["late_price"].tolist() for rows in self.rows.values())
+        return Counter(filter(None, chain.from_iterable(columns)))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{task}: {len(rows)}" for task, rows in self.rows.items())
@@ -122,7 +101,7 @@ def score_run(
     Raises BadInput if there is no run, if its dataset is not found or differs from `dataset`, or
     if the dataset does not have a task of the run.
     """
-    run, late_prices = _with_late_costs(read_run(folder))
+    run = read_run(folder)
     if run.info.horizon is not None:
         # In the order of the journal.
         answered = dict.fromkeys(response.item_id for response in run.responses.values())
@@ -146,37 +125,33 @@ def score_run(
             f"the transformation {run.info.transform}: use the protocol exact"
         )
     labels = read_published_labels(dataset.path) if protocol == "paper" else {}
+    price = _late_costs(run.info)
     variant = variant_of_run(folder, run.info)
     rows = {
-        task: _score_items(
-            map(variant.ask, run.info.select_items(dataset.by_task[task])), run, protocol, labels
-        )
+        task: score_rows(task, dataset.by_task[task], variant.ask, run, price, protocol, labels)
         for task in dataset.tasks
         if task in run.info.tasks
     }
-    return ScoredRun(folder, run.info, dataset, protocol, rows, late_prices)
+    return ScoredRun(folder, run.info, dataset, protocol, rows, run.served)
 
 
-def _with_late_costs(run: Run) -> tuple[Run, Counter[str]]:
-    """Return a run with the costs that became known since, and how many by the price's origin."""
-    settings, origins = run.info.settings, Counter[str]()
+def _late_costs(info: RunInfo) -> Callable[[Response], Response]:
+    """Return the function that adds the cost to an answer if it became known since."""
+    settings = info.settings
     route, base_url = (str(settings.get(name) or "") for name in ("route", "base_url"))
     params, provider = settings.get("request"), find_provider(route.partition("/")[0])
-    if run.info.source != "measured" or provider is None or not isinstance(params, dict):
-        return run, origins
-    prices: dict[tuple[str | None, bool], Price | None] = {}
-    responses = dict(run.responses)
-    for name, response in run.responses.items():
+    if info.source != "measured" or provider is None or not isinstance(params, dict):
+        return lambda response: response
+    find = cache(partial(find_answer_price, route, base_url or None, params))
+
+    def priced(response: Response) -> Response:
         if response.cost is not None or response.error is not None:
-            continue
-        key = served, is_batch = response.served_model, response.batch_job is not None
-        if key not in prices:
-            prices[key] = find_answer_price(route, base_url or None, params, served, is_batch)
+            return response
+        is_batch = response.batch_job is not None
         discount = provider.batch_discount if is_batch else 0.0
-        responses[name] = priced = with_cost(response, prices[key], discount)
-        if priced.cost_source is not None:
-            origins[priced.cost_source] += 1
-    return run._replace(responses=responses), origins
+        return with_cost(response, find(response.served_model, is_batch), discount)
+
+    return priced
 
 
 def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredRun:
@@ -190,85 +165,44 @@ def score_dataset_run(folder: Path, protocol: ProtocolName = "exact") -> ScoredR
     return score_run(folder, protocol)
 
 
-def _score_items(
-    items: Iterable[Item], run: Run, protocol: ProtocolName, labels: dict[str, str]
-) -> list[ScoredItem]:
-    rows = []
-    for item in items:
-        for sample in range(run.info.samples):
-            raw = run.responses.get(request_id(item.id, sample))
-            # What others recorded is shown, and scored by the paper's rules, as it is.
-            is_measured = raw is not None and run.info.source == "measured"
-            response = move_thinking(raw) if raw and is_measured else raw
-            if protocol == "paper":
-                score = paper_protocol.score_paper(item, response, labels.get(item.id))
-            else:
-                score = _SCORERS[protocol](item, raw)
-            if sample:
-                score = msgspec.structs.replace(score, sample=sample)
-            rows.append(ScoredItem(item, response, score))
-    return rows
-
-
 def summarize(run: ScoredRun) -> dict[str, TaskSummary]:
     """Summarize every task of a scored run."""
     return {task: _summarize_task(run, task) for task in run.rows}
 
 
-def counted_rows(run: ScoredRun, task: str) -> list[ScoredItem]:
+def counted_rows(run: ScoredRun, task: str) -> ScoredRows:
     """Return the samples that are included in a task's means (see `TaskSummary`)."""
+    rows = run.rows[task]
     if run.protocol == "paper":
-        return run.rows[task][: paper_protocol.ITEMS_PER_TASK * run.info.samples]
-    return [row for row in run.rows[task] if row.is_answered]
-
-
-def item_groups(rows: Iterable[ScoredItem]) -> list[list[ScoredItem]]:
-    """Return the samples of each item. Those of one item must be next to each other in `rows`."""
-    return [list(group) for _, group in groupby(rows, key=attrgetter("item.id"))]
-
-
-def item_means(
-    groups: Iterable[list[ScoredItem]], value: Callable[[ScoredItem], float | None]
-) -> list[float]:
-    """Return the mean of the known values of each item; items without one are left out."""
-    means = []
-    for group in groups:
-        values = [known for row in group if (known := value(row)) is not None]
-        if values:
-            means.append(float(values[0]) if len(values) == 1 else fmean(values))
-    return means
-
-
-def token_counts(run: ScoredRun, rows: Iterable[ScoredItem]) -> list[float]:
-    """Return the known token counts of the responses in `rows`."""
-    responses = [row.response for row in rows if row.response]
-    if run.protocol == "paper":
-        return paper_protocol.study_token_counts(run.info, responses)
-    counts = [response.usage.generated for response in responses]
-    return [float(count) for count in counts if count is not None]
+        return rows[: paper_protocol.ITEMS_PER_TASK * run.info.samples]
+    return rows.select(rows.is_answered)
 
 
 def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
-    items = item_groups(counted)
-    scores = item_means(items, lambda row: headline_score(task, row.score))
-    values = item_means(items, lambda row: is_correct_by_value(row.score))
-    tokens = token_counts(run, counted)
-    means = tokens
-    if run.info.samples > 1:
-        means = [fmean(known) for group in items if (known := token_counts(run, group))]
-    allows_working = run.info.prompt.working
-    compliance = item_means(items, lambda row: has_requested_format(row.score, allows_working))
+    columns = counted.columns
+    formats = ("json", "object") if run.info.prompt.working else ("json",)
+    in_format = np.isin(columns["rule"], [RULES.index(rule) for rule in formats])
+    scores = counted.item_means(counted.headline)
+    tokens = counted.item_means(columns["tokens"])
+    tokens = tokens[~np.isnan(tokens)]
+    has_forms = TASKS[task].answer_kind in FORMS
+    unknown = np.isnan(columns["tokens"]) & (columns["offset"] >= 0)
+    statuses = Counter(STATUSES[code] for code in rows.columns["status"].tolist())
     return TaskSummary(
         n=item_count(run, task),
         counted=len(scores),
         score=_percent(scores),
-        exact_match=_percent(item_means(items, lambda row: row.score.exact_match)),
-        by_value=_percent(values) if TASKS[task].answer_kind in FORMS else None,
-        tokens=fmean(means) if means else None,
-        tokens_unknown=sum(row.response is not None for row in counted) - len(tokens),
-        statuses=dict(Counter(row.score.status for row in rows)),
-        compliance=None if run.protocol == "paper" else _percent(compliance),
+        exact_match=_percent(counted.item_means(columns["exact_match"].astype(np.float64))),
+        by_value=_percent(counted.item_means(counted.by_value)) if has_forms else None,
+        tokens=fmean(tokens.tolist()) if len(tokens) else None,
+        tokens_unknown=int(unknown.sum()),
+        statuses=dict(statuses),
+        compliance=(
+            None
+            if run.protocol == "paper"
+            else _percent(counted.item_means(in_format.astype(np.float64)))
+        ),
     )
 
 
@@ -278,11 +212,6 @@ def has_requested_format(score: Score, allows_working: bool) -> bool:
     allows_working: whether the prompt allows text before the answer; an object in a text counts.
     """
     return score.rule == "json" or (allows_working and score.rule == "object")
-
-
-def is_correct_by_value(score: Score) -> bool:
-    """Return whether an answer has the correct value, in the requested form or another one."""
-    return score.exact_match or score.error_kind == "form"
 
 
 def headline_score(task: str, score: Score) -> float:
@@ -297,8 +226,8 @@ def headline_percent(task: str, score: Score) -> float:
     return 100 * headline_score(task, score)
 
 
-def _percent(shares: Sequence[float]) -> float | None:
-    return 100 * sum(shares) / len(shares) if shares else None
+def _percent(shares: Column) -> float | None:
+    return 100 * sum(shares.tolist()) / len(shares) if len(shares) else None
 
 
 def item_count(run: ScoredRun, task: str) -> int:
@@ -331,3 +260,60 @@ def signature(run: ScoredRun, task: str) -> str:
         *([("request", info.requests[task][:6])] if task in info.requests else []),
     )
     return "|".join(f"{key}:{value}" for key, value in parts)
+
+
+class Completeness(NamedTuple):
+    """How many of the expected samples are answered. by_task: task → (answered, expected)."""
+
+    by_task: Mapping[str, tuple[int, int]]
+
+    @property
+    def answered(self) -> int:
+        """Return the number of samples with an answer."""
+        return sum(answered for answered, _ in self.by_task.values())
+
+    @property
+    def total(self) -> int:
+        """Return the number of expected samples."""
+        return sum(total for _, total in self.by_task.values())
+
+    @property
+    def incomplete_tasks(self) -> list[str]:
+        """Return the tasks with answers to fewer than 99% of their samples."""
+        return [
+            task
+            for task, (answered, total) in self.by_task.items()
+            if 100 * answered < MIN_ANSWERED_PERCENT * total
+        ]
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether at least 99% of the samples of every task are answered.
+
+        The others, which may be the hard ones, then move a task's score by 1 point at most.
+        """
+        return not self.incomplete_tasks
+
+    def __str__(self) -> str:
+        """Return `27 of 4,500`."""
+        return f"{self.answered:,} of {self.total:,}"
+
+
+def completeness(
+    run: ScoredRun, expected: Mapping[str, Collection[str]] | None = None
+) -> Completeness:
+    """Return how many samples a run answers: of its dataset, or of the `expected` item ids by task.
+
+    Samples that `--limit`, `--tasks` or a shard leaves out, that an interruption left open, and
+    those whose request failed have no answer.
+    """
+    items = run.dataset.by_task if expected is None else expected
+    by_task = {}
+    for task, of_task in items.items():
+        rows = run.rows.get(task)
+        answered: Sequence[ScoredItem] = rows.select(rows.is_answered) if rows else ()
+        if expected is not None:
+            ids = frozenset(expected[task])
+            answered = [row for row in answered if row.item.id in ids]
+        by_task[task] = len(answered), len(of_task) * run.info.samples
+    return Completeness(by_task)

@@ -112,16 +112,6 @@ def _trend(data: ReportData) -> Drawn:
 
 
 FIGURES = (
-    FigureSpec(
-        "trend",
-        "Does the model change? Mean score and tokens of runs that differ only in their date, with "
-        "95% intervals.",
-        _trend,
-    ),
-    FigureSpec(
-        "difficulty",
-        "Which questions are hard? Score against difficulty δ, in up to eight bins of about equal "
-        "size, with 95% intervals.",
-        _difficulty,
-    ),
+    FigureSpec("trend", _trend),
+    FigureSpec("difficulty", _difficulty),
 )

@@ -27,9 +27,8 @@ from numbench.reporting.figures.draw import (
     stacked,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
-from numbench.reporting.values import item_stratum
-from numbench.scoring.error_kinds import categorize
-from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.reporting.values import row_stratum
+from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -67,12 +66,13 @@ def failure_shares(run: Configuration) -> dict[str, float]:
     assert run.scored
     by_task = []
     for task in run.tasks:
-        groups = item_groups(counted_rows(run.scored, task))
+        rows = counted_rows(run.scored, task)
+        counts = rows.samples_by_item
+        samples = counts[rows.item_numbers].tolist()
         weights: Counter[str] = Counter()
-        for samples in groups:
-            for row in samples:
-                if kind := _KIND_OF.get(categorize(row.score)):
-                    weights[kind] += 100 / len(samples) / len(groups)  # type: ignore[assignment]
+        for category, count in zip(rows.categories, samples, strict=True):
+            if kind := _KIND_OF.get(category):
+                weights[kind] += 100 / count / len(counts)
         by_task.append(weights)
     return {kind: fmean(weights[kind] for weights in by_task) for kind in KINDS}
 
@@ -117,14 +117,14 @@ def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
     scored = data.runs[run].scored
     if scored is None or task not in scored.rows:
         return None
-    groups = item_groups(counted_rows(scored, task))
-    digits = [[row.score.correct_digits for row in group] for group in groups]
-    mean = amount_estimate([item_stratum(scored, task, lambda row: row.score.correct_digits)])
+    rows = counted_rows(scored, task)
+    digits, counts = rows.columns["correct_digits"], rows.samples_by_item
+    mean = amount_estimate([row_stratum(scored, task, rows, digits)])
     if mean is None:
         return None
-    bins = [0 if each is None else each + 1 for group in digits for each in group]
-    weights = [1 / len(group) for group in digits for _ in group]
-    shares = 100 * np.bincount(bins, weights, minlength=DIGITS + 2) / len(groups)
+    bins = np.nan_to_num(digits + 1).astype(np.int64)
+    weights = 1 / counts[rows.item_numbers]
+    shares = 100 * np.bincount(bins, weights, minlength=DIGITS + 2) / len(counts)
     high = None if mean.high is None else min(mean.high, DIGITS)
     return DigitShares(shares, mean._replace(high=high))
 
@@ -167,17 +167,6 @@ def _digits(data: ReportData) -> Drawn:
 
 
 FIGURES = (
-    FigureSpec(
-        "failures",
-        "What goes wrong? Kinds of errors in percent of the questions, mean over a run's tasks; "
-        "bars: 95% intervals of all incorrect answers. An incomplete run is marked: the questions "
-        "that it lacks may be harder.",
-        _failures,
-    ),
-    FigureSpec(
-        "correct_digits",
-        "How many leading digits of an answer are correct? Percentage of the questions by the "
-        "number of correct leading significant digits.",
-        _digits,
-    ),
+    FigureSpec("failures", _failures),
+    FigureSpec("correct_digits", _digits),
 )

@@ -164,21 +164,6 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
 
 
 FIGURES = (
-    FigureSpec(
-        "horizons",
-        "How large a problem can each run solve? The size at 50% correct answers on every task, or "
-        "at the level beside its name where guesses can be correct, with 95% intervals. Shaded: "
-        "the control, which only copies digits.",
-        _horizons,
-        needs="horizons",
-    ),
-    FigureSpec(
-        "horizon_curves",
-        "How do correct answers become rarer with size? Correct answers with 95% intervals (larger "
-        "dots: more answers), the fitted curve, and the isotonic regression. Vertical line: the "
-        "size at 50%, blue on the curve and orange on the isotonic regression where the fit is "
-        "doubtful or fails.",
-        _horizon_curves,
-        needs="horizons",
-    ),
+    FigureSpec("horizons", _horizons, needs="horizons"),
+    FigureSpec("horizon_curves", _horizon_curves, needs="horizons"),
 )

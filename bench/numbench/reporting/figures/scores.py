@@ -182,23 +182,10 @@ def _polygon(
 
 
 FIGURES = (
-    FigureSpec(
-        "pareto_tokens",
-        "Which models are best for their tokens? Mean score against generated tokens per answer, "
-        "with 95% intervals. No other configuration on the same questions has both a higher score "
-        "and fewer tokens than one on the front.",
-        _tokens,
-    ),
-    FigureSpec(
-        "pareto_cost",
-        "Which models are best for their price? Mean score against US dollars per 1,000 questions, "
-        "with 95% intervals.",
-        _cost,
-    ),
+    FigureSpec("pareto_tokens", _tokens),
+    FigureSpec("pareto_cost", _cost),
     FigureSpec(
         "radar",
-        "What can each model do? Score on every task, 0 to 100, one polygon per reasoning level; "
-        "dashed, on the questions of the paper: the published configuration with the highest mean.",
         lambda data: by_dataset(data, "radar", lambda group, title: _radar(data, group, title)),
     ),
 )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
-from zlib import crc32
 
 import msgspec
+import numpy as np
 from markupsafe import Markup
 
 from numbench.dataset.store import read_published_labels
@@ -32,10 +30,6 @@ MAX_CHARACTERS = 16_000_000
 _MAX_PROMPT_LENGTH = 4_000
 _MAX_ANSWER_LENGTH = 200
 _MAX_LIST_ELEMENTS = 200
-
-
-_ItemKey = tuple[str, str]
-"""The hash of a dataset, and the id of an item."""
 
 
 class ItemData(NamedTuple):
@@ -61,51 +55,54 @@ class _Row(NamedTuple):
 
 def item_data(runs: Sequence[ScoredRun]) -> ItemData:
     """Return items and responses of the runs for the page, as many as it may have."""
-    indices: dict[_ItemKey, int] = {}
-    chosen = _sample(runs)
-    rows_by_run = [_rows(run, indices, chosen) for run in runs]
-    items = {row.item_index: row.scored.item for rows in rows_by_run for row in rows}
-    columns: dict[str, list[object]] = {
+    indices: dict[tuple[str, str], int] = {}
+    items: dict[int, Item] = {}
+    columns, responses = [], 0
+    for run in _sample(runs):
+        rows = _rows(run, indices)
+        items |= {row.item_index: row.scored.item for row in rows}
+        columns.append(_compress(_response_columns(rows)))
+        responses += len(rows)
+    of_items: dict[str, list[object]] = {
         name: [value(items[index]) for index in range(len(items))]
         for name, value in _ITEM_COLUMNS.items()
     }
-    return ItemData(
-        _compress(columns),
-        [_compress(_response_columns(rows)) for rows in rows_by_run],
-        sum(map(len, rows_by_run)),
-        sum(len(rows) for run in runs for rows in run.rows.values()),
-    )
+    total = sum(len(rows) for run in runs for rows in run.rows.values())
+    return ItemData(_compress(of_items), columns, responses, total)
 
 
-def _sample(runs: Sequence[ScoredRun]) -> Collection[_ItemKey]:
-    """Return random questions whose answers fit the page, about equally many of each task.
+def _sample(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Return runs with random questions whose answers fit the page, equally many of each task.
 
     A question is drawn with the answers of all runs; which are drawn depends on their ids only.
     """
-    answers: Counter[_ItemKey] = Counter()
-    characters: Counter[_ItemKey] = Counter()
-    by_task: dict[tuple[str, str], dict[_ItemKey, None]] = {}
-    for run in runs:
-        dataset = run.dataset.manifest.sha256
-        for task, rows in run.rows.items():
-            known = by_task.setdefault((dataset, task), {})
-            for item, response, _ in rows:
-                key = dataset, item.id
-                known[key] = None
-                answers[key] += 1
-                characters[key] += len(item.prompt) if response is None else _length(response)
-    if answers.total() <= MAX_ANSWERS and characters.total() <= MAX_CHARACTERS:
-        return answers
-    orders = [sorted(keys, key=lambda key: crc32(key[1].encode())) for keys in by_task.values()]
-    chosen: set[_ItemKey] = set()
-    count = length = 0
-    for key in filter(None, chain.from_iterable(zip_longest(*orders))):
-        count += answers[key]
-        length += characters[key]
-        if count > MAX_ANSWERS or length > MAX_CHARACTERS:
-            break
-        chosen.add(key)
-    return chosen
+    every = [
+        ((run.dataset.manifest.sha256, task), rows)
+        for run in runs
+        for task, rows in run.rows.items()
+    ]
+    groups = list(dict.fromkeys(group for group, _ in every))
+    items = 1 + max((int(rows.columns["item"].max(initial=-1)) for _, rows in every), default=-1)
+    # The number of a question: the groups take turns. There are numbers without a question.
+    numbers = [groups.index(group) + len(groups) * rows.columns["item"] for group, rows in every]
+    counts, lengths = np.zeros((2, items * len(groups)), dtype=np.int64)
+    hashes = np.full(len(counts), 1 << 32)
+    for own, (_, rows) in zip(numbers, every, strict=True):
+        hashes[own] = rows.columns["id_hash"]
+        counts += np.bincount(own, minlength=len(counts))
+    group_of = np.tile(np.arange(len(groups)), items)
+    rank = np.empty_like(counts)
+    rank[np.lexsort((hashes, group_of))] = np.tile(np.arange(items), len(groups))
+    order = np.lexsort((group_of, rank))
+    order = order[np.cumsum(counts[order]) <= MAX_ANSWERS]
+    is_chosen = np.isin(np.arange(len(counts)), order)
+    for own, (_, rows) in zip(numbers, every, strict=True):
+        chosen = is_chosen[own]
+        for number, row in zip(own[chosen].tolist(), rows.select(chosen), strict=True):
+            lengths[number] += _length(row.response) if row.response else len(row.item.prompt)
+    is_chosen[order[np.cumsum(lengths[order]) > MAX_CHARACTERS]] = False
+    parts = (rows.select(is_chosen[own]) for own, (_, rows) in zip(numbers, every, strict=True))
+    return [run._replace(rows={task: next(parts) for task in run.rows}) for run in runs]
 
 
 def _length(response: Response) -> int:
@@ -133,8 +130,8 @@ def _compress(value: object) -> Markup:
     return Markup(base64.b64encode(zlib.compress(msgspec.json.encode(value), 6)).decode())
 
 
-def _rows(run: ScoredRun, indices: dict[_ItemKey, int], chosen: Collection[_ItemKey]) -> list[_Row]:
-    """Return the chosen rows of a run; an item is added to `indices` with the next index."""
+def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
+    """Return the rows of a run; an item is added to `indices` with the next index."""
     is_paper = run.protocol == "paper"
     labels = read_published_labels(run.dataset.path) if is_paper else {}
     dataset = run.dataset.manifest.sha256
@@ -150,7 +147,6 @@ def _rows(run: ScoredRun, indices: dict[_ItemKey, int], chosen: Collection[_Item
         _Row(indices.setdefault((dataset, row.item.id), len(indices)), row, truth(row))
         for rows in run.rows.values()
         for row in rows
-        if (dataset, row.item.id) in chosen
     ]
 
 

@@ -67,10 +67,6 @@ def _notes(data: ReportData) -> Sequence[str]:
 
 COMPARISONS = Table(
     "comparisons",
-    "Comparisons",
-    "Score of a run minus that of another run or reference, on the questions that both "
-    "answer, in points with its 95% interval. All: mean over the tasks that both include. p: "
-    "paired test with Holm's correction over the tasks of the pair.",
     (
         *TASK_COLUMNS[:2],
         Column("other", "Compared with"),
@@ -165,7 +161,9 @@ def _step(result: PairDifference, pairs: Sequence[Sequence[TaskValues]]) -> dict
 def _difference(pair: Sequence[TaskValues], name: str, factor: float = 1.0) -> Stratum:
     low, high = pair
     values = factor * (getattr(high, name) - getattr(low, name))
-    return make_stratum(low.task, values[:, None], low.difficulty, low.operands, low.share_per_item)
+    return make_stratum(
+        low.task, values[:, None], low.difficulty, low.operands.tolist(), low.share_per_item
+    )
 
 
 def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | None:
@@ -175,11 +173,6 @@ def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | Non
 
 PRICE = Table(
     "price",
-    "Price of reasoning",
-    "What the next more expensive reasoning level of a model gains and costs, on the questions "
-    "that all its levels answer: points of the score, more generated tokens per question, more "
-    "US dollars per 1,000 questions, each with its 95% interval. The price of a point is given "
-    "where the gain is significant (Holm p).",
     (
         Column("model", "Model"),
         Column("from", "From"),

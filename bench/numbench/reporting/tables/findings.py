@@ -36,14 +36,6 @@ def _notes(data: ReportData) -> Sequence[str]:
 
 TABLE = Table(
     "findings",
-    "What wrong answers are equal to",
-    "Computations that wrong answers equal, in every digit that they give, more often than by "
-    "chance (p of at most 0.05, adjusted by Holm's method over all counts of the run): another "
-    "power of ten, the sample deviation, float64 arithmetic and others. Of: wrong answers that "
-    f"can be told from the computation, of at most {MAX_ANSWERS} random ones per task; share: in "
-    "percent, with its 95% interval; expected: matches by chance. A warning about another "
-    "convention counts more answers than this table: all within 0.1% of its value. A "
-    "match does not prove how a model computed.",
     (
         *TASK_COLUMNS,
         Column("computation", "Equal to"),
@@ -55,4 +47,5 @@ TABLE = Table(
     ),
     _rows,
     _notes,
+    constants={"answers": MAX_ANSWERS},
 )

@@ -97,17 +97,6 @@ def _notes(data: ReportData) -> Iterator[str]:
 
 TABLE = Table(
     "horizons",
-    "Problem size at 50% and 90%",
-    "h50 and h90: the problem sizes at which 50% and 90% of the answers are correct in every "
-    "digit, with 95% intervals: digits of a number, elements of a list, operations, rows of a "
-    "table, or sentences. "
-    "Where guesses can be correct, they are halfway and nine tenths of the way from chance to "
-    "100%. Level: correct answers at h50, in percent. Tokens: generated for an answer at h50; "
-    "prompt tokens: of the question and what precedes it, at h50. "
-    "Copy: h50 in digits of the control, which reads and writes digits without computing. "
-    "Isotonic: where the share of correct answers crosses the level of h50 without the "
-    f"assumption of a curve. Curve fits: no, if the p-value of the fit is below {MISFIT}, and "
-    f"then h50 is the isotonic crossing; doubtful, if it is below {DOUBTFUL}.",
     (
         *TASK_COLUMNS,
         Column("unit", "Unit"),
@@ -127,4 +116,5 @@ TABLE = Table(
     _rows,
     _notes,
     needs="horizons",
+    constants={"misfit": MISFIT, "doubtful": DOUBTFUL},
 )

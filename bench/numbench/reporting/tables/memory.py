@@ -85,12 +85,6 @@ def memory_warnings(data: ReportData) -> list[str]:
 
 TABLE = Table(
     "memory_tests",
-    "Memory tests",
-    "Correct answers (percent) to the questions of a published dataset and to fresh questions "
-    "of the same difficulty, which the model cannot have seen, pair by pair; their difference "
-    "in points with its 95% interval and one-sided bounds; p after Holm's correction over the "
-    "tasks and their mean. The verdict follows the rule that was registered before the first "
-    "question (certificate.json).",
     (
         *TASK_COLUMNS,
         Column("pairs", "Pairs", "count"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
+from numbench.reporting.names import captions
 from numbench.stats.multiple_testing import RankSet
 
 Cell = str | int | float | Estimate | RankSet | None
@@ -78,20 +79,30 @@ def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -
 class Table:
     """The declaration of a table.
 
-    name: stem of its files. caption: below the title. rows: none if the table does not apply to
-    the data. notes: sentences below the caption. latex: whether it is also written as LaTeX.
-    needs: the kind of runs that it is about. heat: the fields of percentages that the page colors.
+    name: stem of its files. title, caption: by default those of the name in `captions.toml`, with
+    `constants` in the place of braces. rows: none if the table does not apply to the data. notes:
+    sentences below the caption. latex: whether it is also written as LaTeX. needs: the kind of runs
+    that it is about. heat: the fields of percentages that the page colors.
     """
 
     name: str
-    title: str
-    caption: str
     columns: Columns | Callable[[ReportData], Columns]
     rows: Callable[[ReportData], Iterable[Row]]
     notes: Callable[[ReportData], Iterable[str]] = lambda data: ()
     latex: bool = False
     needs: RunKind = "scores"
     heat: Callable[[Column], bool] = lambda column: False
+    constants: Mapping[str, object] = field(default_factory=dict)
+    title: str = ""
+    caption: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the texts of `captions.toml`, unless others are given."""
+        texts = {"title": self.title, "caption": self.caption}
+        for name, text in texts.items():
+            if not text:
+                known = captions()["tables"][self.name][name]
+                object.__setattr__(self, name, known.format(**self.constants))
 
 
 class BuiltTable(NamedTuple):

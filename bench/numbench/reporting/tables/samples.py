@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.scoring import ScoredItem, ScoredRun
-from numbench.scoring.scored_run import counted_rows, item_groups
+from numbench.scoring import ScoredRun
+from numbench.scoring.scored_run import counted_rows
 from numbench.stats.design import Matrix
 
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
@@ -46,11 +46,12 @@ def _rows(data: ReportData) -> Iterator[Row]:
 
 def _cells(run: ScoredRun, task: str) -> dict[str, Cell]:
     """Return the statistics of a task, with the percentage for every k."""
-    groups = item_groups(counted_rows(run, task))
-    samples = run.info.samples
-    correct = _matrix(run, groups, lambda row: float(row.score.exact_match))
-    complete = sum(len(group) == samples for group in groups)
-    cells: dict[str, Cell] = {"questions": len(groups), "samples": samples, "complete": complete}
+    rows, samples = counted_rows(run, task), run.info.samples
+    # NaN for a sample that does not count.
+    correct = np.full((len(rows.items), samples), np.nan)
+    correct[rows.item_numbers, rows.columns["sample"]] = rows.columns["exact_match"]
+    complete = int((~np.isnan(correct).any(axis=1)).sum())
+    cells: dict[str, Cell] = {"questions": len(correct), "samples": samples, "complete": complete}
     for k in range(1, samples + 1):
         share = pass_at_k(correct, k)
         cells[f"pass_at_{k}"] = None if share is None else 100 * share
@@ -76,17 +77,6 @@ def pass_at_k(correct: Matrix, k: int) -> float | None:
     return math.fsum(chances) / len(chances) if chances else None
 
 
-def _matrix(
-    run: ScoredRun, groups: Sequence[list[ScoredItem]], value: Callable[[ScoredItem], float]
-) -> Matrix:
-    """Return values of shape (questions, samples), NaN for a sample that does not count."""
-    matrix = np.full((len(groups), run.info.samples), np.nan)
-    for number, group in enumerate(groups):
-        for row in group:
-            matrix[number, row.sample] = value(row)
-    return matrix
-
-
 def _notes(data: ReportData) -> Sequence[str]:
     if all(row.cells["complete"] == row.cells["questions"] for row in table_rows(TABLE, data)):
         return ()
@@ -98,10 +88,6 @@ def _notes(data: ReportData) -> Sequence[str]:
 
 TABLE = Table(
     "samples",
-    "Repeated samples",
-    "Runs with several samples per question. Complete: questions with all of them. pass@k: "
-    "questions with a correct answer among k samples, the expected value over all choices of k "
-    "samples, in percent.",
     _columns,
     _rows,
     _notes,

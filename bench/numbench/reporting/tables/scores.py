@@ -126,7 +126,7 @@ def task_columns(rows: Sequence[Row]) -> Sequence[Column]:
     return [column for column in columns if column.field in known]
 
 
-def _task_table(name: str, title: str, caption: str, measure: Measure, form: str) -> Table:
+def _task_table(name: str, measure: Measure, form: str) -> Table:
     is_amount = measure == "generated_tokens"
 
     def columns(data: ReportData) -> Sequence[Column]:
@@ -152,21 +152,13 @@ def _task_table(name: str, title: str, caption: str, measure: Measure, form: str
             yield _PUBLISHED_NOTE
 
     return Table(
-        name, title, caption, columns, rows, notes, latex=True,
+        name, columns, rows, notes, latex=True,
         heat=lambda column: not column.is_text and not is_amount,
     )  # fmt: skip
 
 
 SUMMARY = Table(
     "summary",
-    "Summary",
-    "All: mean score over a run's tasks, 0 to 100, with its 95% interval. Possible ranks: those "
-    "that the run may have among all rows on the same dataset (95% confidence for all runs "
-    "together); runs that are not significantly different may share a rank, and a published "
-    "configuration without responses to a task is compared on the other tasks. Tokens: generated "
-    "per answer, mean over the tasks; median: of all answers. USD per 1,000 questions. Seconds: "
-    "median time per answer, including the time that a server or a batch made it wait. Answered: "
-    "samples with an answer, of all in the dataset.",
     (
         *NAME_COLUMNS,
         Column("score", "All", ".1f"),
@@ -183,31 +175,9 @@ SUMMARY = Table(
     heat=lambda column: column.field == "score",
 )
 TASK_TABLES = (
-    _task_table(
-        "log_smape",
-        "Scores",
-        "Mean score in percent with its 95% interval: log-sMAPE (100: every answer is correct to "
-        "15 significant digits, except for one or two units of the last one), or exact match. All: "
-        "mean over a row's own tasks.",
-        "score",
-        ".1f",
-    ),
-    _task_table(
-        "exact_match",
-        "Exact match",
-        "Correct answers in percent with their 95% interval: all of the first 15 significant "
-        "digits are correct.",
-        "exact_match",
-        ".1f",
-    ),
-    _task_table(
-        "tokens",
-        "Tokens",
-        "Mean number of generated tokens per answer with its 95% interval, including reasoning, "
-        "over the answers with a known number.",
-        "generated_tokens",
-        ",.0f",
-    ),
+    _task_table("log_smape", "score", ".1f"),
+    _task_table("exact_match", "exact_match", ".1f"),
+    _task_table("tokens", "generated_tokens", ",.0f"),
 )
 
 MEASURES = (
@@ -218,12 +188,6 @@ MEASURES = (
 )
 BY_TASK: Table = Table(
     "by_task",
-    "Scores by task",
-    "Score: log-sMAPE in percent, or exact match where an answer is a letter, a list or a number "
-    "in a form. By value: exact match if the correct value in another form than requested counts "
-    "too (0.5 for 1/2). Tokens: generated per answer. Each with its 95% interval. Possible ranks: "
-    "among the runs and published configurations on the same questions (95% confidence for all of "
-    "them together).",
     lambda data: task_columns(table_rows(BY_TASK, data)),
     lambda data: task_rows(data, [g for g in data.datasets if g not in data.wide_datasets]),
     latex=True,
@@ -249,11 +213,6 @@ def _coverage(data: ReportData) -> Iterator[Row]:
 
 COVERAGE = Table(
     "coverage",
-    "Coverage",
-    "Questions: in the run; counted: included in the means; then samples by status; by value: "
-    "exact match if the correct value in another form counts too (0.5 for 1/2); answers in "
-    "the requested format, and exact match if answers in other formats are read too (protocol "
-    "lenient), in percent; responses without a token count.",
     (
         *TASK_COLUMNS,
         Column("questions", "Questions", "count"),

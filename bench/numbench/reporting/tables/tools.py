@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from statistics import fmean
 
 import msgspec
+import numpy as np
 
 from numbench.records import Completion, Estimate, Item, ToolCall
 from numbench.reporting.comparisons import ALL
@@ -21,7 +23,7 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import item_stratum
+from numbench.reporting.values import row_stratum
 from numbench.scoring import ScoredItem, ScoredRun, score_exact
 from numbench.stats.design import Stratum
 from numbench.tasks import TASKS
@@ -89,14 +91,14 @@ _FAULTY_SHARES = {"believed": "Believed", "noticed": "Noticed", "corrected": "Co
 
 def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
     """Yield each fact with its means by task; in percent, but for calls."""
-    facts = {id(row): _facts(row) for rows in run.rows.values() for row in rows}
+    facts = {task: list(map(_facts, rows)) for task, rows in run.rows.items()}
     for name in ("calls", *_SHARES, *_FAULTY_SHARES):
         unit = 1 if name == "calls" else 100
-
-        def value(row: ScoredItem, name: str = name, unit: int = unit) -> float | None:
-            return unit * facts[id(row)][name] if name in facts[id(row)] else None
-
-        means = {task: item_stratum(run, task, value) for task in run.rows}
+        means = {}
+        for task, rows in run.rows.items():
+            values = np.array([unit * known.get(name, math.nan) for known in facts[task]])
+            counts = rows.is_answered
+            means[task] = row_stratum(run, task, rows.select(counts), values[counts])
         yield name, {task: stratum for task, stratum in means.items() if len(stratum.values)}
 
 
@@ -154,11 +156,14 @@ def _columns(data: ReportData) -> Sequence[Column]:
 
 def _notes(data: ReportData) -> Iterator[str]:
     for run in data.runs:
-        rows = [*chain.from_iterable(run.scored.rows.values())] if run.scored else []
-        ended = [row.response for row in rows if row.response and row.response.error is None]
-        if count := sum(bool(each.turns and each.calls) for each in ended):
+        count, in_text = 0, False
+        for row in chain.from_iterable(run.scored.rows.values()) if run.scored else ():
+            if row.response and row.response.error is None:
+                count += bool(row.response.turns and row.response.calls)
+            in_text |= any(call.in_text for call in calls_of(row))
+        if count:
             yield f"{run.label}: {count:,} conversations ended with calls in the last reply."
-        if any(call.in_text for row in rows for call in calls_of(row)):
+        if in_text:
             yield (
                 f"{run.label}: the server left calls in the text, from which they were read. With "
                 "the parser of its model it recognizes them: vLLM with --enable-auto-tool-choice "
@@ -169,17 +174,6 @@ def _notes(data: ReportData) -> Iterator[str]:
 
 TABLE = Table(
     "tools",
-    "With a calculator",
-    "Runs that were offered a calculator, each value with its 95% interval. In percent: questions "
-    "with a call; of the calls, those with an error as the result; of the questions with another "
-    "result, those where no expression has the exact answer as its value (Wrong expression); of "
-    "the questions where a result was the exact answer, those with another answer (Copied wrong); "
-    "of the questions without a call, those with a correct answer (Correct without). Of the "
-    "questions with a changed result: the changed number is the answer or in a later expression "
-    "(Believed), or is not (Noticed), and the answer is correct (Corrected). Calls: per question. "
-    "Gain: points of the score more than the same model and level without the tool; Against "
-    "reasoning: more than the same model at its highest level without it. A mean is over the tasks "
-    "that have such questions.",
     _columns,
     _rows,
     _notes,

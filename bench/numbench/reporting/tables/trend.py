@@ -44,10 +44,6 @@ def _rows(data: ReportData) -> Iterator[Row]:
 
 TABLE = Table(
     "trend",
-    "Trend",
-    "Runs that differ only in their date: mean score over the tasks, generated tokens per answer, "
-    "and US dollars per 1,000 questions, each with its 95% interval. Whether a later run is worse: "
-    "Comparisons, or numbench compare.",
     (
         *NAME_COLUMNS,
         Column("series", "Series", "count"),

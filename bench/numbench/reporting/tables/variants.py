@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
+import numpy as np
+
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.records import PAPER, Answer, Estimate, Item, RunInfo
 from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
@@ -21,9 +23,10 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import item_stratum
-from numbench.scoring import ScoredItem, ScoredRun
+from numbench.reporting.values import row_stratum
+from numbench.scoring import ScoredItem, ScoredRows, ScoredRun
 from numbench.scoring.metrics import comparison_key
+from numbench.scoring.scored_run import counted_rows
 from numbench.stats.design import Stratum
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
@@ -153,35 +156,33 @@ def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[R
 
 def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
     """Return a run with the questions that the other run asks differently."""
-    rows: dict[str, list[ScoredItem]] = {}
-    for task in run.rows:
+    changed: dict[str, ScoredRows] = {}
+    for task, rows in run.rows.items():
         prompts = {row.item.id: row.item.prompt for row in other.rows.get(task, ())}
-        changed = [
-            row
-            for row in run.rows[task]
-            if row.item.prompt != prompts.get(row.item.id, row.item.prompt)
-        ]
-        rows |= {task: changed} if changed else {}
-    return run._replace(rows=rows)
+        known = ((row.item.prompt, prompts.get(row.item.id, row.item.prompt)) for row in rows)
+        mask = np.array([prompt != theirs for prompt, theirs in known], dtype=np.bool_)
+        changed |= {task: rows.select(mask)} if mask.any() else {}
+    return run._replace(rows=changed)
 
 
 def _consistency(task: str, first: ScoredRun, second: ScoredRun, transform: Transform) -> Stratum:
     """Return 100 for each question on which two runs agree, and 0 where they do not."""
     plain = {(row.item.id, row.sample): row for row in second.rows[task]}
-
-    def agreement(row: ScoredItem) -> float | None:
-        other = plain.get((row.item.id, row.sample))
-        return other and _agreement(first, row, other, transform)
-
-    return item_stratum(first, task, agreement)
+    rows = counted_rows(first, task)
+    values = [
+        _agreement(first, row, plain.get((row.item.id, row.sample)), transform) for row in rows
+    ]
+    return row_stratum(first, task, rows, np.array(values, dtype=np.float64))
 
 
 def _agreement(
-    run: ScoredRun, row: ScoredItem, plain: ScoredItem, transform: Transform
+    run: ScoredRun, row: ScoredItem, plain: ScoredItem | None, transform: Transform
 ) -> float | None:
     """Return 100 if two answers agree, 0 if not; None if neither is readable or one is missing."""
+    if plain is None or not (row.is_answered and plain.is_answered):
+        return None
     given, expected = row.score.parsed, plain.score.parsed
-    if not (row.is_answered and plain.is_answered) or given is expected is None:
+    if given is expected is None:
         return None
     if given is None or expected is None:
         return 0.0
@@ -222,12 +223,6 @@ def _notes(data: ReportData) -> list[str]:
 
 TABLE = Table(
     "variants",
-    "Other wordings and notations",
-    "Runs that differ only in their wording or in the notation of their questions: score with the "
-    "variant minus score with the reference, on the questions that both answer (for a notation: "
-    "and that it changes), in points with its 95% interval. p: paired test with Holm's "
-    "correction over the variants and tasks of the model and level. Consistent: both answers "
-    "agree, correct or not.",
     (
         *TASK_COLUMNS[:2],
         Column("variant", "Variant"),
