@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
@@ -106,23 +108,39 @@ def report(
     """
     jsonl.check_output_folder(out, "report.json", "tables")
     figure_formats = check_formats(formats)
-    data = read_report_data(runs, protocol, references, on_progress)
-    on_progress("comparing runs and wrong answers")
-    tables = build_tables(data)
-    write_tables(tables, out / "tables")
-    figures, omitted = render(data, figure_formats, on_progress)
-    write_figures(figures, figure_formats, out / "figures")
-    # Another report may have written scores to the same folder.
-    (out / "scores.parquet").unlink(missing_ok=True)
-    if data.runs:
-        on_progress("writing scores.parquet")
-        scored = scores_parquet(run.scored for run in data.runs if run.scored)
-        jsonl.write_atomically(out / "scores.parquet", scored)
-    on_progress("writing report.html")
-    page = render_page(data, tables, figures, omitted)
-    jsonl.write_atomically(out / "report.html", page.encode())
-    jsonl.write_json(out / "report.json", report_json(data, tables, omitted))
+    with _without_collection():
+        data = read_report_data(runs, protocol, references, on_progress)
+        on_progress("comparing runs and wrong answers")
+        tables = build_tables(data)
+        write_tables(tables, out / "tables")
+        figures, omitted = render(data, figure_formats, on_progress)
+        write_figures(figures, figure_formats, out / "figures")
+        # Another report may have written scores to the same folder.
+        (out / "scores.parquet").unlink(missing_ok=True)
+        if data.runs:
+            on_progress("writing scores.parquet")
+            scored = scores_parquet(run.scored for run in data.runs if run.scored)
+            jsonl.write_atomically(out / "scores.parquet", scored)
+        on_progress("writing report.html")
+        page = render_page(data, tables, figures, omitted)
+        jsonl.write_atomically(out / "report.html", page.encode())
+        jsonl.write_json(out / "report.json", report_json(data, tables, omitted))
     return ReportResult(out, data, tables)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Keep the garbage collector from visiting records, of which few are in cycles.
+
+    Its visits take a seventh of the time of a report of 100,000 answers.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def build_tables(data: ReportData) -> dict[str, BuiltTable]:
