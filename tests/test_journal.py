@@ -169,7 +169,7 @@ def test_an_event_loop_that_ends_during_a_sync_loses_no_response(
         ({"reasoning": "low"}, "reasoning 'none', but this one has 'low'"),
         (
             {"dataset": replace(INFO.dataset, sha256="c" * 64)},
-            f"dataset hash '{'a' * 12}', this one",
+            f"dataset hash '{'a' * 12}', but this one",
         ),
         ({"prompt": replace(INFO.prompt, sha256="c")}, "prompts for all"),
         ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
