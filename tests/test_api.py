@@ -127,7 +127,7 @@ def test_wrong_use_is_refused_before_anything_is_written(
 def test_every_function_takes_plain_arguments(
     dataset: nb.Dataset, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not nb.compare(runs[0], runs[0]).failures
+    assert nb.compare(runs[0], runs[0]).tasks[0].change == 0
     assert isinstance(nb.compare(*runs).failures, tuple)
     url, out = "http://127.0.0.1:1/v1", tmp_path / "planned"
     planned = nb.plan("openai/any", base_url=url, dataset=dataset.path, out=out)
@@ -157,7 +157,7 @@ def test_every_function_takes_plain_arguments(
     (checked,) = nb.verify(merged.path, complete=True)
     assert checked.is_valid and checked.path == merged.path
     (baseline,) = nb.export(runs[0], to="baseline", out=tmp_path / "baseline.json").files
-    assert not nb.compare(baseline, runs[0]).failures
+    assert nb.compare(baseline, runs[0]).tasks[0].change == 0
     site = nb.write_leaderboard(runs, out=tmp_path / "site", published=False)
     assert site.runs == 2 and (site.out / "index.html").is_file()
     for call in (

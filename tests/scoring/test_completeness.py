@@ -46,5 +46,5 @@ def test_all_commands_agree_which_run_is_complete(
     assert ("incomplete and not ranked" in site) is not is_complete
 
     compared = numbench("compare", "old", "new", code=fails)
-    note = "Items answered by only one run: 1." if is_complete else f"{answered} previously"
+    note = "Questions answered by only one run: 1." if is_complete else f"{answered} previously"
     assert note in " ".join(compared.split())

@@ -90,7 +90,7 @@ def compare(
         about = f"{name}: {run}\n  {next(iter(run.signatures.values()), '')}\n"
         terminal.print(Text(about, style="dim"))
     terminal.print(_regression_table(compared))
-    for note in compared.notes:
+    for note in filter(None, (compared.reach, *compared.notes)):
         terminal.print(f"! {note}", style="yellow", markup=False)
     print_lines(compared.summary)
     if output == "github":

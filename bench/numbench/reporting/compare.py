@@ -134,16 +134,14 @@ def compare_scores(
     tasks = _decisive_first(known.differences, on)
     decisive = [task for task in tasks if task.decides]
     failures = list(worse_tasks(decisive) if margin is None else _not_excluded(decisive, margin))
-    few = [task_name(task.task) for task in decisive if task.detectable is None]
-    if margin is None and (few or not decisive):
-        failures.append(f"too few common answers to find any drop: {', '.join(few) or 'none'}")
+    if margin is None:
+        failures += _blind(decisive)
     gaps = list(_gaps(old_items, new_run))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
         gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
     notes = [
         *setting_differences(before.info, after.info),
-        *_detectable(decisive, margin),
         *_notes(old_items, new_items, tasks),
     ]
     # Without any common answer, there is nothing to compare.
@@ -187,20 +185,17 @@ def _compared_task(one: PairDifference, decides: bool) -> ComparedTask:
     )  # fmt: skip
 
 
-def _detectable(tasks: Sequence[ComparedTask], margin: float | None) -> Iterator[str]:
-    """Describe which drop, or which margin, the questions can show."""
-    if margin is not None:
-        bounds = [(task.at_least, task.task) for task in tasks if task.at_least is not None]
-        if bounds:
-            least, worst = min(bounds)
+def _blind(decisive: Sequence[ComparedTask]) -> Iterator[str]:
+    """Yield why a comparison would pass whatever the new run answers."""
+    few = [task_name(task.task) for task in decisive if task.detectable is None]
+    if few or not decisive:
+        yield "too few common answers to find any drop" + f": {', '.join(few)}" * bool(few)
+    for task in decisive:
+        if task.detectable is not None and task.detectable > task.old:
             yield (
-                f"Largest regression that is not excluded: {max(0.0, -least):.1f} points "
-                f"({task_name(worst)})."
+                f"no drop of {task_name(task.task)} can be found: it would have to fall by "
+                f"{task.detectable:.1f} points from {task.old:.1f}; ask more questions"
             )
-        return
-    if known := [(task.detectable, task.task) for task in tasks if task.detectable is not None]:
-        listed = ", ".join(f"{drop:.1f} points ({task_name(task)})" for drop, task in known)
-        yield f"Smallest true drop that fails this comparison with a probability of 80%: {listed}."
 
 
 def _gaps(old: Mapping[str, AskedItems], new_run: ScoredRun) -> Iterator[str]:
@@ -214,7 +209,7 @@ def _gaps(old: Mapping[str, AskedItems], new_run: ScoredRun) -> Iterator[str]:
     if tasks := known.incomplete_tasks:
         answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
         where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
-        samples = "items" if new_run.info.samples == 1 else "samples of items"
+        samples = "questions" if new_run.info.samples == 1 else "samples"
         yield (
             f"{answered} of {total} previously answered {samples} of {where} answered again (at "
             f"least {MIN_ANSWERED_PERCENT}% required per task)"
@@ -227,8 +222,8 @@ def _notes(
     """Yield what was not compared, and which tasks are worse that do not decide."""
     if worse := [task.task for task in tasks if task.verdict == "worse" and not task.decides]:
         yield (
-            f"Significantly worse, though it does not decide: {', '.join(map(task_name, worse))} "
-            f"(--on {','.join(worse)} lets it)."
+            f"Significantly worse, but does not decide: {', '.join(map(task_name, worse))} "
+            f"(to let it decide: --on {','.join(worse)})."
         )
     yield from only_in("old", [task for task in old if task not in new])
     yield from only_in("new", [task for task in new if task not in old])
@@ -241,9 +236,9 @@ def _notes(
     for first, second, compared in sorted(lengths):
         if not first == second == compared:
             what = f"compared: the {compared} that both include"
-            yield f"Items per task: {first} (old), {second} (new); {what}."
+            yield f"Questions per task: {first} (old), {second} (new); {what}."
     if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
-        yield f"Items answered by only one run: {once}."
+        yield f"Questions answered by only one run: {once}."
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):

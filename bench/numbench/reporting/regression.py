@@ -89,6 +89,21 @@ class Regression(NamedTuple):
         return pd.DataFrame(self.tasks)
 
     @property
+    def reach(self) -> str:
+        """Which drop, or which margin, the questions can show; empty if none."""
+        tasks = [task for task in self.tasks if task.decides]
+        bounds = [(task.at_least, task.task) for task in tasks if task.at_least is not None]
+        if self.margin is not None and bounds:
+            least, worst = min(bounds)
+            points = f"{max(0.0, -least):.1f} points ({task_name(worst)})"
+            return f"Largest regression that is not excluded: {points}."
+        drops = [(task.detectable, task.task) for task in tasks if task.detectable is not None]
+        if self.margin is not None or not drops:
+            return ""
+        listed = ", ".join(f"{drop:.1f} points ({task_name(task)})" for drop, task in drops)
+        return f"Smallest true drop that fails this comparison with a probability of 80%: {listed}."
+
+    @property
     def summary(self) -> str:
         """The result in one line, for a log."""
         decisive = [task for task in self.tasks if task.decides]
@@ -141,7 +156,7 @@ def worse_tasks(tasks: Sequence[ComparedTask]) -> Iterator[str]:
     for task in tasks:
         if task.verdict == "worse":
             old, new, change = task.texts
-            points, items = (" points", f", {task.items} items") if task.items else ("", "")
+            points, items = (" points", f", {task.items} questions") if task.items else ("", "")
             about = f"{change}{points}, p {task.p:.2g}{items}"
             yield f"{task_name(task.task)}: {old} -> {new} ({about})"
 
