@@ -63,7 +63,7 @@ def test_questions_of_few_numbers_are_exhausted_at_once_at_any_size(tmp_path: Pa
     """The number of attempts does not grow with the size."""
     settings = SMALL._replace(tasks=("addition",), max_bits=4)
     for size in (60, 99_999_999):
-        with pytest.raises(BadInput, match=r"addition has only about \d+ different test items"):
+        with pytest.raises(BadInput, match=r"addition has only about \d+ different test questions"):
             generate(settings._replace(size=size), tmp_path / "d")
     assert len(generate(settings, tmp_path / "d").by_task["addition"]) == 20
 

@@ -203,7 +203,7 @@ def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
     assert row.cells["median_tokens"] == pytest.approx(22, abs=2)
     (known,) = answers(read_report_data([paper_run]))
     assert len(known.sentences) == 2
-    assert known.sentences[1].startswith("Of 13 published configurations, ")
+    assert known.sentences[1].startswith("13 published configurations: ")
     assert "The nearest is Llama 4 Maverick (none), " in known.sentences[1]
 
 

@@ -71,7 +71,7 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
     retried = [r for r in run.responses.values() if r.retry_of is not None]
     assert [(each.retry_of, each.max_tokens) for each in retried] == [("truncated", 50)]
     told = report_warnings(read_report_data([out], references=False))[AFFECTS_SCORES]
-    assert any("asked again (--retry)" in each and "(1: Add 1)" in each for each in told)
+    assert any("answers from --retry" in each and "(1: Add 1)" in each for each in told)
 
 
 def test_without_a_new_token_limit_a_retry_keeps_that_of_the_run(

@@ -232,8 +232,8 @@ def _late_slip(_operator: str, operands: Sequence[str]) -> str:
     [
         ({"exact_answer": _late_slip}, "task 'gcd': Task.exact_answer returned '.*.0'"),
         ({"sample": _uneven}, "has to return the same keys"),
-        ({"sample": lambda *_: None}, "gcd has only about 0 different test items"),
-        ({"sample": _one_of_three}, "gcd has only about 0 different test items"),
+        ({"sample": lambda *_: None}, "gcd has only about 0 different test questions"),
+        ({"sample": _one_of_three}, "gcd has only about 0 different test questions"),
     ],
 )
 def test_a_slip_that_shows_late_ends_the_generation(

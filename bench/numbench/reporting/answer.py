@@ -101,8 +101,8 @@ def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: st
     mean = score_of(run)
     assert mean
     count = len(run.tasks)
-    what = f"mean of {count} tasks" if count > 1 else "one task"
-    what += f", without {len(group.tasks) - count}" if count < len(group.tasks) else ""
+    of = f" of {len(group.tasks)}" if count < len(group.tasks) else ""
+    what = f"mean of {count}{of} tasks" if count > 1 else f"one task{of}"
     runs = [data.runs[index] for index in order]
     alike = runs if task != ALL else [one for one in runs if one.tasks == run.tasks]
     is_incomplete = _is_incomplete(run, task)
@@ -114,7 +114,7 @@ def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: st
     if len(peers) > 1:
         shown = [format_number(one.value, ".1f") for one in map(score_of, peers) if one]
         ties = shown.count(format_number(mean.value, ".1f"))
-        highest = f"one of {ties} that are highest" if ties > 1 else "the highest"
+        highest = f"one of {ties} tied for highest" if ties > 1 else "the highest"
         where = f", {highest} of {len(peers)} {kind}s{same}"
     start = f"{task_name(task)}: " if task != ALL else ""
     exact = data.estimate(run, "exact_match", task)
@@ -154,9 +154,9 @@ def _references(data: ReportData, group: DatasetGroup, index: int, task: str) ->
         if verdicts[verdict]
     ]
     count = verdicts.total()
-    what = f"Of {count} published configurations" if count > 1 else "Of one published configuration"
+    what = f"{count} published configuration{'s' * (count > 1)}"
     distance = _distance(data, closest)
-    return f"{what}, {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
+    return f"{what}: {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
 
 
 def _label(data: ReportData, one: PairDifference) -> str:

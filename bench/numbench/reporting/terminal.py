@@ -113,7 +113,7 @@ def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]
     """Say what the published models are, and how many are not shown."""
     text = "Published models answered the same questions"
     if len(shown) < len(group.references):
-        text += f"; {len(group.references) - len(shown)} more: report.html"
+        text += f"; report.html has {len(group.references) - len(shown)} more"
     if any(data.is_published(data.configurations[index]) for index in shown):
         text += ". A value without an interval is as published, not re-scored"
     return f"{text}."

@@ -89,8 +89,8 @@ def _score_texts(run: Configuration) -> Iterator[str]:
     retried = {task: int(rows.columns["is_retried"].sum()) for task, rows in scored.rows.items()}
     if any(retried.values()):
         yield (
-            "answers to questions asked again (--retry), whose first answer was empty, cut off or "
-            f"refused and does not count ({_per_task(retried)})."
+            "answers from --retry; the first ones were empty, cut off or refused and do not count "
+            f"({_per_task(retried)})."
         )
     unit = "questions" if info.samples == 1 else "samples"
     for status, noun in _STATUSES.items():
@@ -174,7 +174,7 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
     answered = [horizon for horizon in run.horizons.values() if horizon.items]
     names = {task: TASKS[task].display for task in run.horizons}
     if silent := [names[task] for task, known in run.horizons.items() if not known.items]:
-        yield f"no question of {', '.join(silent)} was answered; nothing is known of these sizes."
+        yield f"no question of {', '.join(silent)} was answered; their sizes are unknown."
     for known in answered:
         if known.is_doubtful or not known.fits:
             level = f"{known.level(known.h50.value):.0%}"
@@ -198,8 +198,8 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
             limited.append(f"{names[known.task]} {known.largest:,}")
     if limited:
         yield (
-            "the measured sizes end before h50, at the token limit, at --max-size, or because "
-            f"larger ones are rejected ({', '.join(limited)})."
+            "the measured sizes may end below h50, because of the token limit, --max-size or "
+            f"rejected larger sizes ({', '.join(limited)})."
         )
     if unfinished := [names[task] for task, known in run.horizons.items() if known.stop is None]:
         listed = "all tasks" if len(unfinished) == len(run.horizons) else ", ".join(unfinished)
@@ -209,5 +209,6 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
         )
     if run.control is None:
         yield (
-            f"without the control task {CONTROL}, a size may be that of reading and writing digits."
+            f"without the control task {CONTROL}, sizes may only reflect reading and writing "
+            "digits; add it with --tasks."
         )

@@ -68,7 +68,7 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
             axes.axhline(row - 0.5, color="#d9d9d9", linewidth=0.4)
     for label, marker, face in (
         ("hollow: 90% correct", "o", "white"),
-        ("triangle: beyond the sizes", ">", GRAY),
+        ("triangle: beyond measured sizes", ">", GRAY),
         ("cross: no curve fits", "x", GRAY),
     ):
         key(axes, label, marker, markerfacecolor=face)

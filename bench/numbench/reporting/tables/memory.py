@@ -58,9 +58,9 @@ def _explanation(outcome: Outcome) -> str:
     dataset, margin = outcome.registration.dataset.name, outcome.registration.rule.margin
     share = outcome.detectable
     known = (
-        "no share of known questions" if share is None else f"knowing {share:.0%} of the questions"
+        "no share of memorized questions" if share is None else f"memorizing {share:.0%} of them"
     )
-    detectable = f"{known} would have been found with 80% power."
+    detectable = f"{known} would have been detected with 80% power."
     reasons = {
         "memory": f"The model does better on {dataset} than its ability explains.",
         "frozen harder": f"The model does worse on {dataset} than on fresh questions, which memory "

@@ -85,8 +85,8 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
             )
         elif one.incomplete_tasks:
             yield (
-                f"{one.label}: {one.completeness} samples are answered. A run with fewer than 99% "
-                "of a task has no rank, because the others may be the hard ones."
+                f"{one.label}: {one.completeness} samples are answered. A run that answers less "
+                "than 99% of a task has no rank: the missing questions may be the hard ones."
             )
     if data.references:
         yield _PUBLISHED_NOTE

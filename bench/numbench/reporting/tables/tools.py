@@ -165,9 +165,9 @@ def _notes(data: ReportData) -> Iterator[str]:
             yield f"{run.label}: {count:,} conversations ended with calls in the last reply."
         if in_text:
             yield (
-                f"{run.label}: the server left calls in the text, from which they were read. With "
-                "the parser of its model it recognizes them: vLLM with --enable-auto-tool-choice "
-                "--tool-call-parser NAME, SGLang with --tool-call-parser NAME, llama.cpp with "
+                f"{run.label}: the server left calls in the text, from which they were read. So "
+                "that it recognizes them, start vLLM with --enable-auto-tool-choice "
+                "--tool-call-parser NAME, SGLang with --tool-call-parser NAME, or llama.cpp with "
                 "--jinja and a chat template for tools."
             )
 

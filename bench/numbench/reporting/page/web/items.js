@@ -167,7 +167,7 @@ function comparison(question, answers) {
   const rows = [line(isRounded ? 'Exact answer, to 15 digits' : 'Exact answer', null, digitsOf(truth, left, null), '', '', '', '')];
   for (const answer of answers) {
     const { get } = answer;
-    if (get('label') !== null) rows.push(line('Label that the study scored against', null, digitsOf(get('label'), left, null), '', '', '', ''));
+    if (get('label') !== null) rows.push(line('Label that the paper scored against', null, digitsOf(get('label'), left, null), '', '', '', ''));
     rows.push(line(
       runText(answer),
       answer,
