@@ -191,14 +191,7 @@ def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
     assert not list((tmp_path / "datasets").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "dataset"),
-    [
-        ("--tasks minmax", "d"),
-        ("--tasks sorting --numbers '8 bits' --out 'my data'", "'./my data'"),
-        ("--tasks chain,copy --numbers 'size 2' --out few/d", "few/d"),
-    ],
-)
+@each_row(__file__, "next_commands")
 def test_a_generated_dataset_names_a_next_command_that_works(
     call: Call, arguments: str, dataset: str
 ) -> None:

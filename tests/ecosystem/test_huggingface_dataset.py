@@ -13,6 +13,7 @@ from numbench.dataset.store import Dataset, open_dataset
 from numbench.ecosystem.huggingface import export_huggingface
 from numbench.errors import BadInput
 from numbench.records import Item
+from tests.support.case_tables import each_row
 
 pytestmark = pytest.mark.slow
 
@@ -67,14 +68,7 @@ def test_card_describes_the_dataset(folder: Path) -> None:
     assert "What is 0.067 - 0.000000000000478576038343?" in card.text
 
 
-@pytest.mark.parametrize(
-    ("task", "settings", "description"),
-    [
-        ("long_sorting", {"question_size": 5}, "questions of 5 digits, elements or operations;"),
-        ("addition", {"max_bits": 8}, "operands from 1 to 2^8 − 1;"),
-        ("addition", {"max_digits": 7}, "at most 7 significant digits per operand;"),
-    ],
-)
+@each_row(__file__, "hub_rows")
 def test_all_kinds_of_datasets_are_exported(
     task: str, settings: dict[str, object], description: str, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from numbench.forensics.calculator import calculator_evidence
 from numbench.forensics.findings import explain
 from studies.forensics.controls import plant_float64
 from tests.forensics.simulated import unrelated_answers, with_planted
+from tests.support.case_tables import each_row
 
 pytestmark = pytest.mark.heavy
 
@@ -21,17 +22,7 @@ def test_runs_without_another_computation_have_no_findings() -> None:
         assert calculator_evidence(answers).log10_factor <= 0, seed
 
 
-@pytest.mark.parametrize(
-    ("task", "alternative", "share", "stated"),
-    [
-        ("std", "convention", 0.05, 98),
-        ("addition", "neighbour", 0.05, 90),
-        ("multiplication", "truncated_10", 0.05, 61),
-        ("std", "convention", 0.1, 100),
-        ("addition", "neighbour", 0.1, 100),
-        ("multiplication", "truncated_10", 0.1, 97),
-    ],
-)
+@each_row(__file__, "planted_computations")
 def test_planted_computations_are_found_as_often_as_stated(
     task: str, alternative: str, share: float, stated: int
 ) -> None:

@@ -67,14 +67,7 @@ def test_default_settings_are_those_that_a_model_accepts(case: Any) -> None:
     assert {name: getattr(settings, name) for name in case["settings"]} == case["settings"]
 
 
-@pytest.mark.parametrize(
-    ("url", "written"),
-    [
-        ("https://HOST:8000/v1", "https://host:8000/v1"),
-        ("https://host/v1/", "https://host/v1"),
-        ("http://[::1]:80", "http://[::1]:80"),
-    ],
-)
+@each_row(__file__, "base_urls")
 def test_a_base_url_is_normalized_and_part_of_the_identity(url: str, written: str) -> None:
     for api, more in (("chat", {}), ("responses", {"api": "responses"})):
         opened = open_model("gpt-5", "low", Server(url, api))  # type: ignore[arg-type]

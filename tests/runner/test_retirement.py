@@ -37,14 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("day", "served", "dollars", "notice"),
-    [
-        ("2026-11-30", "old", 600e-6, "old retires on 2026-12-01 (in 1 day)"),
-        ("2026-12-01", "new", 1200e-6, "old retired on 2026-12-01"),
-        ("2027-01-01", "new", 2400e-6, "old retired on 2026-12-01"),
-    ],
-)
+@each_row(__file__, "rerouted_models")
 def test_a_rerouted_model_is_named_and_priced_as_the_one_that_answers(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,

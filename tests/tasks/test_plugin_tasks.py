@@ -279,14 +279,7 @@ def test_an_installed_package_adds_its_task_in_every_process(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    ("entry_point", "message"),
-    [
-        ("tests.tasks.gcd_task:MEAN", "a task of this name exists already; rename it"),
-        ("tests.tasks.gcd_task:DISCARDS", "Task.sample discarded 1,000 attempts"),
-        ("numbench.tasks:PAPER_TASKS", "is a dict, not a Task; fix or uninstall it"),
-    ],
-)
+@each_row(__file__, "broken_plugins")
 def test_a_broken_plugin_is_one_line_of_the_command(
     tmp_path: Path, entry_point: str, message: str
 ) -> None:
