@@ -46,8 +46,8 @@ __all__ = [
 class DatasetGroup:
     """The configurations on one dataset, which alone are ranked and drawn together.
 
-    label: `v1@3f9c2a`. tasks: of its runs, in the order of the registry. questions: of the dataset
-    on these tasks. runs, references: indices into `ReportData.configurations`.
+    label: `v1@3f9c2a`. tasks: of its runs, in the order of the registry. questions: of the whole
+    dataset. runs, references: indices into `ReportData.configurations`.
     """
 
     label: str
@@ -134,7 +134,7 @@ class ReportData:
             own = {task for index in indices for task in self.runs[index].values.tasks}
             tasks = tuple(task for task in TASKS if task in own)
             assert first.scored is not None
-            questions = sum(len(first.scored.dataset.by_task[task]) for task in tasks)
+            questions = sum(map(len, first.scored.dataset.by_task.values()))
             every = range(len(self.runs), len(self.configurations))
             references = tuple(every) if has_references(sha256) else ()
             groups.append(
