@@ -38,6 +38,8 @@ from inspect_ai.model import (
     get_model,
 )
 
+from tests.support.case_tables import each_row
+
 pytestmark = pytest.mark.slow
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
@@ -206,14 +208,7 @@ def test_both_kinds_of_log_give_the_scores_of_the_run(tmp_path: Path) -> None:
     assert {"addition", "sorting"} <= expected.keys()
 
 
-@pytest.mark.parametrize(
-    ("usage", "tokens"),
-    [
-        ({"input_tokens": 36, "output_tokens": 20, "total_tokens": 120}, 100),
-        # As Inspect wrote it before its input left cached tokens out.
-        ({"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}, 100),
-    ],
-)
+@each_row(__file__, "cached_tokens")
 def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
     tmp_path: Path, usage: dict[str, int], tokens: int
 ) -> None:

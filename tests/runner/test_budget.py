@@ -86,3 +86,11 @@ def test_a_failure_whose_attempts_are_paid_for_is_no_further_cost() -> None:
     costs.count(ITEMS[0], Completion(error=Failure(kind="transient", message="no"), cost=0.5), 0.5)
     costs.count(ITEMS[1], Completion(cost=0.0))
     assert (costs.spent, costs.tasks["addition"].count) == (0.5, 2)
+
+
+def test_what_lost_attempts_cost_is_unknown_until_an_answer_tells() -> None:
+    costs = RunCosts()
+    costs.add_possibly_billed("addition", 2)
+    assert costs.known_possibly_billed_cost is None
+    costs.add_cost("minmax", 0.5)
+    assert costs.known_possibly_billed_cost == 1.0

@@ -50,8 +50,8 @@ class Rule(Struct, frozen=True, kw_only=True):
         tasks = f"{self.tasks} task{'s' * (self.tasks > 1)}"
         return (
             f"Memory test: {self.pairs:,} pairs of questions in each of {tasks}, margin "
-            f"{self.margin:g} points.\nDetects {known} memorized questions with 80% power (if half "
-            "of the other answers are correct)."
+            f"{self.margin:g} points.\nDetects {known} memorized questions with 80% power\n"
+            "(if half of the other answers are correct)."
         )
 
 

@@ -126,8 +126,8 @@ class ActiveRun(ABC):
 
     client: answers the requests. source: where they come from; `requests` may be sent now.
     on_progress: called after every change. stats: counts the whole run. state: what earlier calls
-    left. timeout: seconds that one request may take. time_limit: seconds after which no new request
-    is sent.
+    left; its costs and servers are also those of this call. timeout: seconds that one request may
+    take. time_limit: seconds after which no new request is sent.
     """
 
     prepared: PreparedRun
@@ -227,7 +227,7 @@ class ActiveRun(ABC):
             skipped=self.source.skipped,
             seconds=progress.seconds,
             interrupted=self._is_interrupted,
-            possibly_billed_cost=self.costs.possibly_billed_cost,
+            possibly_billed_cost=self.costs.known_possibly_billed_cost,
             unanswered=progress.total - progress.overall.answered,
             warnings=(*self.prepared.description.notices, *self.state.served.warnings),
         )

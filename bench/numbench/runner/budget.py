@@ -156,6 +156,13 @@ class RunCosts:
         )
 
     @property
+    def known_possibly_billed_cost(self) -> float | None:
+        """The same, None if no price or answer tells what such an attempt costs."""
+        attempts = [each for each in self.tasks.values() if each.possibly_billed_attempts]
+        is_known = all(each.estimate is not None or self._value(each) for each in attempts)
+        return self.possibly_billed_cost if is_known else None
+
+    @property
     def committed(self) -> float:
         """US dollars that are spent, may have been billed, or are reserved."""
         in_flight = sum(each.in_flight * self._value(each) for each in self.tasks.values())
