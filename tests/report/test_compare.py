@@ -136,6 +136,8 @@ def test_tasks_without_common_answers_and_with_few(old: Path, tmp_path: Path) ->
         assert result.tasks[0].detectable > 90
         failures = [f for f in result.failures if f.startswith("no drop of All can be found: ")]
         assert len(failures) == (name == "bad")
+        failures = compare(tmp_path / "bad", tmp_path / "bad", partial=True, margin=99).failures
+        assert failures[-1].startswith("no regression can exceed 99 points from All 0.0; ")
 
 
 def test_margin_passes_only_if_a_larger_regression_is_excluded(

@@ -134,8 +134,7 @@ def compare_scores(
     tasks = _decisive_first(known.differences, on)
     decisive = [task for task in tasks if task.decides]
     failures = list(worse_tasks(decisive) if margin is None else _not_excluded(decisive, margin))
-    if margin is None:
-        failures += _blind(decisive)
+    failures += _blind(decisive, margin)
     gaps = list(_gaps(old_items, new_run))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
@@ -185,8 +184,14 @@ def _compared_task(one: PairDifference, decides: bool) -> ComparedTask:
     )  # fmt: skip
 
 
-def _blind(decisive: Sequence[ComparedTask]) -> Iterator[str]:
+def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[str]:
     """Yield why a comparison would pass whatever the new run answers."""
+    if margin is not None:
+        low = [f"{task_name(task.task)} {task.old:.1f}" for task in decisive if task.old <= margin]
+        if low:
+            known = ", ".join(low)
+            yield f"no regression can exceed {margin:g} points from {known}; lower --margin"
+        return
     few = [task_name(task.task) for task in decisive if task.detectable is None]
     if few or not decisive:
         yield "too few common answers to find any drop" + f": {', '.join(few)}" * bool(few)

@@ -242,7 +242,7 @@ class RunStats:
         self.count_abandoned(response)
 
     def count_abandoned(self, response: Response) -> None:
-        """Count what a result cost, also one that is no answer: cut off, repeated, or unasked."""
+        """Count the cost of a result, whether or not it is an answer."""
         self.report.possibly_billed_attempts += response.possibly_billed_attempts
         self.report.cost = _sum_of_known(self.report.cost, response.cost)
 
