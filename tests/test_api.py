@@ -149,11 +149,8 @@ def test_every_function_takes_plain_arguments(
     assert (merged.requests, merged.missing) == (12, 0)
     frame = nb.compare(merged.path, runs[1]).to_frame()
     assert frame["task"].tolist() == ["all", "sorting", "addition"]
-    assert frame["items"].tolist()[1:] == [6, 6] and frame["decides"].tolist() == [
-        True,
-        False,
-        False,
-    ]
+    assert frame["items"].tolist()[1:] == [6, 6]
+    assert frame["decides"].tolist() == [True, False, False]
     (checked,) = nb.verify(merged.path, complete=True)
     assert checked.is_valid and checked.path == merged.path
     (baseline,) = nb.export(runs[0], to="baseline", out=tmp_path / "baseline.json").files

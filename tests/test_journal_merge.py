@@ -24,15 +24,7 @@ from numbench.journal.run_folder import (
     write_run,
 )
 from numbench.journal.writer import Journal
-from numbench.records import (
-    Failure,
-    ItemSample,
-    ItemShard,
-    Job,
-    Response,
-    Usage,
-    parse_shard,
-)
+from numbench.records import Failure, ItemSample, ItemShard, Job, Response, Usage, parse_shard
 from numbench.reporting.data import ReportData
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.planning import plan

@@ -238,7 +238,8 @@ def report(
     Without other runs, `results/` includes the demo's. `formats` may be a list. Raises BadInput
     for another format, or if a run cannot be read.
 
-    runs: Run folders, or folders of runs. [default: results/, without the demo's]
+    runs: Run folders, or folders of runs; files of numbench export --to baseline are references.
+    [default: results/, without the demo's]
 
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
     formats are read too. paper: the paper's scoring.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from numbench import load_horizons
+import numbench as nb
 from numbench.errors import BadInput
 from numbench.horizon.estimate import compare_horizons
 from numbench.reporting.compare import compare
@@ -176,6 +176,14 @@ def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, call: Call) ->
     assert of_file.notes == of_run.notes
     assert of_file.old.path == file and of_file.old.signatures == of_run.old.signatures
     assert compare(file, old).tasks[0].change == 0
+    report = nb.report([fallen, file], out=tmp_path / "report")
+    _, kept = report.tables["summary"].rows
+    of_old = nb.report([old], out=tmp_path / "old").tables["summary"].rows[0]
+    assert kept.kind == "reference" and kept.cells["score"] == of_old.cells["score"]
+    assert "baselines" in kept.group and kept.cells["model"].endswith("(baseline)")
+    assert "1 reference: 1 significantly higher." in report._repr_markdown_()
+    alone = call("report", file, "--out", tmp_path / "none")
+    assert alone.code == 2 and "no run on its dataset" in alone.err
     for arguments, message in (
         ([file, fallen, "--protocol", "lenient"], "scores of the protocol exact, not lenient"),
         ([old / "run.json", fallen], "run.json"),
@@ -291,7 +299,7 @@ def test_a_smaller_problem_size_fails_and_names_the_task(
     backwards = compare(measured["worse"], measured["old"])
     assert not backwards.failures
     assert [task.verdict for task in backwards.tasks].count("better") == 1
-    before, after = load_horizons(measured["old"]), load_horizons(measured["worse"])
+    before, after = nb.load_horizons(measured["old"]), nb.load_horizons(measured["worse"])
     shifts = [compare_horizons(before[task], after[task]) for task in verdicts]
     p_values = holm([shift.p for shift in shifts])
     assert [task.p for task in result.tasks] == pytest.approx(p_values)

@@ -90,7 +90,7 @@ def _against(data: ReportData, index: int, other: int, task: str) -> PairDiffere
 def nearest(
     data: ReportData, group: DatasetGroup, index: int, task: str = ALL
 ) -> PairDifference | None:
-    """Return the published configuration with the nearest mean, minus a run."""
+    """Return the reference with the nearest mean, minus a run."""
     known = [one for other in group.references if (one := _against(data, index, other, task))]
     return min(known, key=lambda one: abs(one.difference), default=None)
 
@@ -137,7 +137,7 @@ def _other_runs(data: ReportData, others: Sequence[PairDifference]) -> str:
 
 
 def _references(data: ReportData, group: DatasetGroup, index: int, task: str) -> str:
-    """Return how many published configurations are better, and the nearest one."""
+    """Return how many references are better, and the nearest one."""
     verdicts: Counter[str] = Counter(
         one.verdict for other in group.references if (one := _against(data, index, other, task))
     )
@@ -154,7 +154,7 @@ def _references(data: ReportData, group: DatasetGroup, index: int, task: str) ->
         if verdicts[verdict]
     ]
     count = verdicts.total()
-    what = f"{count} published configuration{'s' * (count > 1)}"
+    what = f"{count} {data.reference_noun}{'s' * (count > 1)}"
     distance = _distance(data, closest)
     return f"{what}: {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
 
@@ -189,10 +189,14 @@ def _on_what(data: ReportData, one: PairDifference) -> str:
     other, run = data.configurations[one.left], data.configurations[one.right]
     common = data.common_tasks(one)
     if one.task == ALL and common < max(len(run.tasks), len(other.tasks)):
-        return f" on the {common} tasks both answered"
-    tasks = run.tasks if one.task == ALL else (one.task,)
-    answered = sum(len(run.values.tasks[task].score) for task in tasks)
-    return f" on the {one.items:,} questions both answered" if one.items < answered else ""
+        return f", on the {common} tasks both answered"
+    answered = max(
+        sum(
+            len(known.score) for task, known in each.values.tasks.items() if one.task in (ALL, task)
+        )
+        for each in (run, other)
+    )
+    return f", on the {one.items:,} questions both answered" if one.items < answered else ""
 
 
 def _price(data: ReportData, indices: Sequence[int], task: str) -> str:

@@ -98,8 +98,8 @@ def report(
     Writes to `out`: tables/, figures/, scores.parquet (unless all runs measure horizons),
     report.json and report.html.
 
-    runs: folders that are runs or contain some; by default, all runs under results/ except for
-        the demo's (results/demo), unless there are no others.
+    runs: folders that are runs or contain some, and files of baselines; by default, all runs under
+        results/ except for the demo's (results/demo), unless there are no others.
     references: whether runs on the dataset `paper` are compared with the published configurations.
     formats: of the figures in figures/: svg, png, pdf.
     on_progress: is called with a short message before each step.

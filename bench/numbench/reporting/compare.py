@@ -101,7 +101,7 @@ def compare_scores(
     new_run = score_dataset_run(new, protocol)
     after = side_of(new_run)
     if old.is_file():
-        before = read_baseline(old, protocol, new_run.dataset)
+        before = read_baseline(old, protocol, [new_run.dataset])
     else:
         before = side_of(score_dataset_run(old, protocol))
     if before.sha256 != after.sha256:
@@ -307,13 +307,15 @@ def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> N
     jsonl.write_atomically(file, msgspec.json.encode(baseline) + b"\n")
 
 
-def read_baseline(file: Path, protocol: ProtocolName, dataset: Dataset) -> Side:
+def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset]) -> Side:
+    """Read a baseline, without values if none of the datasets has its questions."""
     baseline = jsonl.read_json(file, Baseline)
     info, sha256 = baseline.info, baseline.info.dataset.sha256
     if baseline.protocol != protocol:
         raise BadInput(f"{file} has scores of the protocol {baseline.protocol}, not {protocol}")
     run = compared_run(file, info, baseline.dataset, baseline.signatures)
-    if sha256 != dataset.manifest.sha256:
+    dataset = next((one for one in datasets if one.manifest.sha256 == sha256), None)
+    if dataset is None:
         return Side(run, info, sha256, RunValues(sha256, {}), {})
     values, items = {}, {}
     for task, scores in baseline.scores.items():

@@ -73,7 +73,8 @@ class ReportData:
 
     horizons: the measurements of horizons, in the order of their tables. references: whether to
     compare runs on the dataset `paper` with the published configurations. skipped: sentences about
-    run folders that could not be included. Raises ValueError without a run of either kind.
+    run folders that could not be included. baselines: further references. Raises ValueError without
+    a run of either kind.
     """
 
     def __init__(
@@ -82,12 +83,13 @@ class ReportData:
         horizons: Sequence[HorizonRun] = (),
         references: bool = True,
         skipped: Sequence[str] = (),
+        baselines: Sequence[Configuration] = (),
     ) -> None:
         if not runs and not horizons:
             raise ValueError("no runs")
         self.horizons = tuple(horizons)
         self.skipped = tuple(skipped)
-        self._with_references = references
+        self._with_published, self._baselines = references, baselines
         self._estimates: dict[tuple[int, Measure, str], Estimate | None] = {}
         self._computed: dict[str, Any] = {}
         self.runs = self._ordered(run_configurations(runs))
@@ -100,19 +102,28 @@ class ReportData:
 
     @cached_property
     def references(self) -> tuple[Configuration, ...]:
-        """The published configurations, the highest mean first.
+        """The published configurations, then the baselines, each the highest mean first."""
+        return self._ordered(self._published()) + self._ordered(self._baselines)
 
-        Empty unless a run is on the dataset `paper` under the protocol `exact`. Those that a run
-        repeats are left out.
+    def _published(self) -> Sequence[Configuration]:
+        """Return the published configurations, without those that a run repeats.
+
+        There are none unless a run is on the dataset `paper` under the protocol `exact`.
         """
         runs = [run for run in self.runs if has_references(run.values.dataset)]
-        if not runs or not self._with_references or self.protocol != "exact":
+        if not runs or not self._with_published or self.protocol != "exact":
             return ()
         scored = runs[0].scored
         assert scored
         tasks = {task for run in runs for task in run.tasks}
         imported = {(run.model, run.level) for run in runs if run.source == "imported"}
-        return self._ordered(read_references(scored.dataset, runs[0].dataset, tasks, imported))
+        return read_references(scored.dataset, runs[0].dataset, tasks, imported)
+
+    @property
+    def reference_noun(self) -> str:
+        """What texts call a reference."""
+        is_published = all(one.source == "reference" for one in self.references)
+        return "published configuration" if is_published else "reference"
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -135,8 +146,11 @@ class ReportData:
             tasks = tuple(task for task in TASKS if task in own)
             assert first.scored is not None
             questions = sum(map(len, first.scored.dataset.by_task.values()))
-            every = range(len(self.runs), len(self.configurations))
-            references = tuple(every) if has_references(sha256) else ()
+            references = tuple(
+                i
+                for i, one in enumerate(self.references, len(self.runs))
+                if one.values.dataset == sha256
+            )
             groups.append(
                 DatasetGroup(first.dataset, sha256, tasks, questions, indices, references)
             )

@@ -7,12 +7,16 @@ from pathlib import Path
 
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput, MissingTask
-from numbench.journal.run_folder import find_runs, read_info
+from numbench.journal.run_folder import INFO, find_runs, read_info
 from numbench.published import published_models
 from numbench.records import ProtocolName
+from numbench.reporting.compare import read_baseline
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import order_runs, read_horizon_run
+from numbench.reporting.names import one_line, variant_name
+from numbench.reporting.values import Configuration, RunValues
 from numbench.scoring import ScoredRun, score_run
+from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT
 
 DEFAULT_RUNS = Path("results")
 """Where a report looks for runs if none are named."""
@@ -32,9 +36,12 @@ def read_report_data(
 ) -> ReportData:
     """Score the runs and measurements in `runs`, and return what their report is made from.
 
-    Runs of a task that is not installed are left out, with a warning, unless there are no others.
+    Files among `runs` are baselines. Runs of a task that is not installed are left out, with a
+    warning, unless there are no others.
     """
-    folders = find_run_folders(runs, on_progress)
+    files = [path for path in runs or () if path.is_file() and path.name != INFO]
+    others = None if runs is None else [path for path in runs if path not in files]
+    folders = find_run_folders(others, on_progress)
     measurements = [folder for folder in folders if read_info(folder).horizon is not None]
     scored, skipped = score_runs(
         [folder for folder in folders if folder not in measurements], protocol, on_progress
@@ -45,7 +52,35 @@ def read_report_data(
     for number, folder in enumerate(measurements, 1):
         on_progress(f"reading sizes of {number} of {len(measurements)}: {folder}")
         horizons.append(read_horizon_run(folder))
-    return ReportData(scored, order_runs(horizons, published_models()), references, skipped)
+    baselines = [_baseline_reference(file, protocol, scored) for file in files]
+    return ReportData(
+        scored, order_runs(horizons, published_models()), references, skipped, baselines
+    )
+
+
+def _baseline_reference(
+    file: Path, protocol: ProtocolName, runs: Sequence[ScoredRun]
+) -> Configuration:
+    """Return a baseline as a reference of runs on its dataset, with their tasks.
+
+    Raises BadInput if there is none, or for scores of another protocol.
+    """
+    run, info, sha256, values, _ = read_baseline(file, protocol, [run.dataset for run in runs])
+    alike = [run for run in runs if run.dataset.manifest.sha256 == sha256]
+    if not alike:
+        raise BadInput(f"{file}: no run on its dataset, {run.dataset}; name one to compare it with")
+    items, tasks = alike[0].dataset.by_task, {task for run in alike for task in run.rows}
+    known = {task: of_task for task, of_task in values.tasks.items() if task in tasks}
+    lacking = [
+        task
+        for task, of_task in known.items()
+        if 100 * len(of_task.score) < MIN_ANSWERED_PERCENT * len(items[task])
+    ]
+    note = one_line(", ".join(filter(None, (variant_name(info), file.stem))))
+    return Configuration(
+        one_line(info.display), one_line(info.reasoning), note, "baseline", run.dataset,
+        RunValues(sha256, known), lacking=lacking,
+    )  # fmt: skip
 
 
 def score_runs(

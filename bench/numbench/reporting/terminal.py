@@ -84,7 +84,8 @@ def _score_tables(
         columns, rows = [Column("task", "Task")], []
         for number, one in enumerate(part):
             heading = [one.model, one.level, one.note, data.part_of(one)]
-            heading += [PUBLISHED] * (not one.scored)
+            kinds = {"reference": PUBLISHED, "baseline": "baseline"}
+            heading += filter(None, [kinds.get(one.source)])
             lines = [line for text in heading for line in wrap(text, _COLUMN_WIDTH)]
             columns.append(Column(f"score{number}", "\n".join(lines), ".1f"))
             columns += [Column(f"by_value{number}", "By value", ".1f")] * by_value
@@ -100,18 +101,22 @@ def _score_tables(
 
 
 def _shown_references(data: ReportData, group: DatasetGroup) -> list[int]:
-    """Return the best reference, and those that the answer names."""
+    """Return the best reference, those that the answer names, and baselines."""
     best = best_run(data, group)
     if best is None:
         return []
     closest = nearest(data, group, best)
     named = {closest.left} if closest else set()
-    return [index for index in group.references if index in {group.references[0], *named}]
+    return [
+        index
+        for index in group.references
+        if index in {group.references[0], *named} or data.configurations[index].source == "baseline"
+    ]
 
 
 def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]) -> str:
-    """Say what the published models are, and how many are not shown."""
-    text = "Published models answered the same questions"
+    """Say what the references are, and how many are not shown."""
+    text = f"{data.reference_noun.capitalize()}s answered the same questions"
     if len(shown) < len(group.references):
         text += f"; report.html has {len(group.references) - len(shown)} more"
     if any(data.is_published(data.configurations[index]) for index in shown):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -208,17 +208,18 @@ class Configuration:
 
     note: distinguishes runs of the same model and level, otherwise empty. dataset: `v1@3f9c2a`.
     scored: the responses; None for a reference. published: measure → task → published mean, for
-    tasks of a reference without responses.
+    tasks of a reference without responses. lacking: tasks of which a baseline answers too little.
     """
 
     model: str
     level: str
     note: str
-    source: Literal["measured", "imported", "reference"]
+    source: Literal["measured", "imported", "reference", "baseline"]
     dataset: str
     values: RunValues
     scored: ScoredRun | None = None
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    lacking: Collection[str] = ()
 
     @property
     def name(self) -> str:
@@ -250,8 +251,8 @@ class Configuration:
 
     @cached_property
     def incomplete_tasks(self) -> tuple[str, ...]:
-        """The run's tasks with answers to fewer than 99% of their samples; none of a reference."""
-        lacking = self.completeness.incomplete_tasks if self.scored else ()
+        """The tasks with answers to fewer than 99% of their samples; none of published scores."""
+        lacking = self.completeness.incomplete_tasks if self.scored else self.lacking
         return tuple(task for task in self.tasks if task in lacking)
 
     @cached_property

@@ -222,10 +222,13 @@ def color_bar(figure: Figure, colors: str, norm: Normalize, label: str) -> Any:
     return bar
 
 
-def front(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
+def front(
+    figure: Figure, axes: Axes, points: Sequence[Point], references: str = "references"
+) -> None:
     """Draw scores against prices, connect the points that no other one dominates, and name these.
 
-    Runs are filled and named even if they are dominated; references are hollow. Adds the legend.
+    Runs are filled and named even if they are dominated; references are hollow, with a name
+    for them in the legend, which is added.
     """
     best = pareto_front(points)
     prices = [value for p in points for value in p.price if value is not None]
@@ -245,7 +248,7 @@ def front(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
     if any(point.has_tool for point in points):
         key(axes, "square: with a tool", _TOOL_MARKER)
     if not all(point.is_run for point in points):
-        key(axes, "hollow: published configurations", markerfacecolor="white")
+        key(axes, f"hollow: {references}", markerfacecolor="white")
     axes.grid(True)
     scores = [value for p in points for value in p.score if value is not None]
     margin = 0.08 * (max(scores) - min(scores)) or 5.0

@@ -70,7 +70,7 @@ def _pareto(
             note += "\n*: means as published, not re-scored"
         axes.set_xlabel(f"{axis}, mean over the tasks{note}")
         axes.set_ylabel("mean score over the tasks in percent")
-        front(figure, axes, points)
+        front(figure, axes, points, f"{data.reference_noun}s")
         return figure
 
     return by_dataset(data, name, draw)
@@ -107,8 +107,9 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
         axes = _radar_panel(figure, (rows, across, number), group.tasks)
         axes.set_title(fit_text(legend_label(model), width / across - 0.3, 8.0), y=1.12)
         for index in group.references[:1]:
-            best = data.configurations[index].label
-            _polygon(axes, data, index, group.tasks, GRAY, "", f"{best}, published")
+            best = data.configurations[index]
+            what = "baseline" if best.source == "baseline" else "published"
+            _polygon(axes, data, index, group.tasks, GRAY, "", f"{best.label}, {what}")
         seen: list[str] = []
         for index, one in zip(group.runs, ones, strict=True):
             if one.name == model:

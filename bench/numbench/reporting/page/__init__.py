@@ -90,6 +90,7 @@ def render_page(
             lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
             sections={heading: parts for heading, parts in sections.items() if parts},
             has_references=bool(data.references),
+            references=f"{data.reference_noun}s".capitalize(),
             warnings=report_warnings(data),
             omitted=omitted,
             items=items,

@@ -26,6 +26,9 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 REFERENCES_HEADING = (
     "Published configurations on the same questions: counted in the ranks, without one of their own"
 )
+BASELINES_HEADING = (
+    "Measured before, from baselines, on the same questions: counted in the ranks likewise"
+)
 
 COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
 RANKS = Column("ranks", "Possible ranks", "ranks")
@@ -47,7 +50,8 @@ def _score_rows(
             kind: RowKind = "run" if is_run else "reference"
             if not is_run and not one.values.tasks:
                 kind = "published"
-            heading = group.heading if is_run else REFERENCES_HEADING
+            heading = BASELINES_HEADING if one.source == "baseline" else REFERENCES_HEADING
+            heading = group.heading if is_run else heading
             names = {"model": one.name, "level": one.level}
             run = index if is_run else None
             part = data.part_of(one)
@@ -88,7 +92,7 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
                 f"{one.label}: {one.completeness} samples are answered. A run that answers less "
                 "than 99% of a task has no rank: the missing questions may be the hard ones."
             )
-    if data.references:
+    if any(map(data.is_published, data.references)):
         yield _PUBLISHED_NOTE
 
 
@@ -148,7 +152,7 @@ def _task_table(name: str, measure: Measure, form: str) -> Table:
         matched = [TASKS[t].display for t in tasks if TASKS[t].metric == "exact_match"]
         if measure == "score" and matched:
             yield f"The score of these tasks is exact match: {', '.join(matched)}."
-        if data.references:
+        if any(map(data.is_published, data.references)):
             yield _PUBLISHED_NOTE
 
     return Table(
