@@ -32,12 +32,9 @@ from numbench.reporting.page import (
 )
 from numbench.reporting.read import read_report_data
 from numbench.reporting.scores_file import scores_parquet
-from numbench.reporting.tables.model import (
-    TASK_COLUMNS,
-    BuiltTable,
-)
+from numbench.reporting.tables.model import BuiltTable
 from numbench.reporting.tables.render import csv
-from numbench.reporting.tables.scores import BY_TASK, COUNTS, MEASURES, RANKS, task_rows
+from numbench.reporting.tables.scores import BY_TASK, task_rows
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 
@@ -240,7 +237,7 @@ def score_table(data: ReportData, index: int) -> BuiltTable:
     """Return the scores of one run, one row per task."""
     rows = task_rows(data, [data.group_of(data.runs[index])])
     own = [row._replace(group="") for row in rows if row.run == index]
-    columns = [TASK_COLUMNS[-1], *MEASURES, RANKS, *COUNTS]
+    columns = [column for column in BY_TASK.declared if column.field not in ("model", "level")]
     if not any(row.cells["by_value"] for row in own):
         columns = [column for column in columns if column.field != "by_value"]
     table = replace(BY_TASK, name="scores", title="Scores")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections.abc import Hashable, Sequence
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -22,12 +20,6 @@ LEVELS = ("maximal", "high", "medium", "low", "minimal", "none")
 
 _MAX_LINE_LENGTH = 2000
 _UNSAFE_IN_SCRIPT = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-
-
-@cache
-def captions() -> dict[str, dict[str, dict[str, str]]]:
-    """Return `tables` and `figures` → name → texts."""
-    return tomllib.loads((Path(__file__).parent / "captions.toml").read_text("utf-8"))
 
 
 def one_line(text: str) -> str:

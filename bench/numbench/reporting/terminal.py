@@ -13,10 +13,11 @@ from numbench.reporting.answer import answers, best_run, how_to_compare, nearest
 from numbench.reporting.build import ReportResult
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import MAX_TASK_COLUMNS, DatasetGroup, ReportData
+from numbench.reporting.declarations import Column
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables import horizons, scores
 from numbench.reporting.tables.memory import memory_sentence, memory_warnings
-from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row, build_table
+from numbench.reporting.tables.model import BuiltTable, Cell, Row, build_table
 from numbench.reporting.tables.render import PUBLISHED, rich_table
 from numbench.reporting.warnings import AFFECTS_SCORES, report_warnings
 from numbench.tasks import TASKS

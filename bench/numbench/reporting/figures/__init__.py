@@ -66,8 +66,9 @@ class RenderedFigure(NamedTuple):
         svg = _STYLE.sub(lambda known: _DECLARATION.sub(r' \1="\2"', known[1]), svg)
         svg = _REFERENCE.sub(rf"\g<1>{self.stem}-", svg)
         width, height = self.size
+        caption = escape(self.spec.declaration.caption)
         root = (
-            f'<svg role="img" aria-label="{escape(self.spec.caption)}" stroke-linejoin="round" '
+            f'<svg role="img" aria-label="{caption}" stroke-linejoin="round" '
             f'stroke-linecap="butt" width="{width}" height="{height}" viewBox='
         )
         # What follows is the box in points; the size before it is replaced.
@@ -88,9 +89,8 @@ def render(
     rendered: list[RenderedFigure] = []
     omitted: dict[str, str] = {}
     kinds = {"scores": data.runs, "horizons": data.horizons}
-    specs = [
-        spec for spec in FIGURES if kinds[spec.needs] and (names is None or spec.name in names)
-    ]
+    applicable = [spec for spec in FIGURES if kinds[spec.declaration.needs]]
+    specs = [spec for spec in applicable if names is None or spec.name in names]
     needed = list(dict.fromkeys(("svg", *formats)))
     with plot_style.plot_style():
         for number, spec in enumerate(specs, 1):

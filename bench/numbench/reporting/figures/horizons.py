@@ -164,6 +164,6 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
 
 
 FIGURES = (
-    FigureSpec("horizons", _horizons, needs="horizons"),
-    FigureSpec("horizon_curves", _horizon_curves, needs="horizons"),
+    FigureSpec("horizons", _horizons),
+    FigureSpec("horizon_curves", _horizon_curves),
 )

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 
 from numbench.plot_style import LINE_PATTERNS, MARKERS, PALETTE, RunStyle
 from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.declarations import Declaration, declarations
 from numbench.reporting.horizon_runs import HorizonRun
-from numbench.reporting.names import captions
-from numbench.reporting.tables.model import RunKind
 
 MAX_RUNS_PER_FIGURE = 8
 """More lines in one panel are hard to distinguish; further runs get a further figure."""
@@ -30,18 +29,16 @@ Drawn = Figure | Mapping[str, Figure] | str
 class FigureSpec:
     """The declaration of a figure.
 
-    name: stem of its file, and of its caption in `captions.toml`. draw: returns the figure, or
-    several by stem (`NAME_1`, `NAME_2` …). needs: the kind of runs that it is about.
+    name: stem of its file. draw: returns the figure, or several by stem (`NAME_1`, `NAME_2` …).
     """
 
     name: str
     draw: Callable[[ReportData], Drawn]
-    needs: RunKind = "scores"
 
     @property
-    def caption(self) -> str:
-        """What the figure shows, and how to read it."""
-        return captions()["figures"][self.name]["caption"]
+    def declaration(self) -> Declaration:
+        """The caption, and the kind of runs that the figure is about."""
+        return declarations().figures[self.name]
 
     def owns(self, stem: str) -> bool:
         """Return whether a file with this stem is one of the figure's."""

@@ -11,7 +11,7 @@ import numpy as np
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, PairDifference
 from numbench.reporting.data import ReportData, amount_estimate
-from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
+from numbench.reporting.tables.model import Cell, Row, declared_table, task_row
 from numbench.reporting.values import TaskValues, common_items, make_stratum
 from numbench.scoring.scored_run import few_shot_count
 from numbench.stats.design import Stratum
@@ -65,22 +65,7 @@ def _notes(data: ReportData) -> Sequence[str]:
     )
 
 
-COMPARISONS = Table(
-    "comparisons",
-    (
-        *TASK_COLUMNS[:2],
-        Column("other", "Compared with"),
-        TASK_COLUMNS[2],
-        Column("questions", "Questions", "count"),
-        Column("score", "Score", ".1f"),
-        Column("other_score", "Other score", ".1f"),
-        Column("difference", "Difference", "+.1f"),
-        Column("p", "Holm p", "p", lowest_first=True),
-        Column("verdict", "Verdict"),
-    ),
-    _rows,
-    _notes,
-)
+COMPARISONS = declared_table("comparisons", _rows, _notes)
 
 
 def _price_rows(data: ReportData) -> Iterator[Row]:
@@ -171,20 +156,4 @@ def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | Non
     return ratio and Estimate(*ratio)
 
 
-PRICE = Table(
-    "price",
-    (
-        Column("model", "Model"),
-        Column("from", "From"),
-        Column("to", "To"),
-        Column("task", "Task"),
-        Column("questions", "Questions", "count"),
-        Column("points", "Points", "+.1f"),
-        Column("tokens", "Tokens", "+,.0f"),
-        Column("dollars", "USD per 1,000", "+,.2f"),
-        Column("tokens_per_point", "Tokens per point", "price", lowest_first=True),
-        Column("dollars_per_point", "USD per 1,000 per point", "price", lowest_first=True),
-        Column("p", "Holm p", "p", lowest_first=True),
-    ),
-    _price_rows,
-)
+PRICE = declared_table("price", _price_rows)

@@ -8,7 +8,7 @@ from numbench.forensics.answers import MAX_ANSWERS
 from numbench.forensics.computations import COMPUTATIONS
 from numbench.records import Estimate
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table, task_row
+from numbench.reporting.tables.model import Cell, Row, declared_table, task_row
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -34,18 +34,4 @@ def _notes(data: ReportData) -> Sequence[str]:
     ]
 
 
-TABLE = Table(
-    "findings",
-    (
-        *TASK_COLUMNS,
-        Column("computation", "Equal to"),
-        Column("answers", "Answers", "count"),
-        Column("of", "Of", "count"),
-        Column("share", "Share, %", ".1f"),
-        Column("expected", "Expected", ".2g"),
-        Column("p", "Holm p", "p"),
-    ),
-    _rows,
-    _notes,
-    constants={"answers": MAX_ANSWERS},
-)
+TABLE = declared_table("findings", _rows, _notes, answers=MAX_ANSWERS)

@@ -12,7 +12,7 @@ from numbench.records import Estimate
 from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import HorizonRun
-from numbench.reporting.tables.model import TASK_COLUMNS, Cell, Column, Row, Table
+from numbench.reporting.tables.model import Cell, Row, declared_table
 
 NOT_REACHED = "not reached"
 """In place of an h90 that the model does not reach."""
@@ -95,26 +95,4 @@ def _notes(data: ReportData) -> Iterator[str]:
             known.add(text)
 
 
-TABLE = Table(
-    "horizons",
-    (
-        *TASK_COLUMNS,
-        Column("unit", "Unit"),
-        Column("h50", "h50", "size"),
-        Column("level_at_h50", "Level", ".0f"),
-        Column("h90", "h90", "size"),
-        Column("tokens", "Tokens", ",.0f"),
-        Column("prompt_tokens", "Prompt tokens", ",.0f"),
-        Column("copy", "Copy", "size"),
-        Column("questions", "Questions", "count"),
-        Column("truncated", "Truncated", "count"),
-        Column("isotonic", "Isotonic", "size"),
-        Column("fit", "Curve fits"),
-        Column("fit_p", "Fit p", "p"),
-        Column("stopped", "Stopped"),
-    ),
-    _rows,
-    _notes,
-    needs="horizons",
-    constants={"misfit": MISFIT, "doubtful": DOUBTFUL},
-)
+TABLE = declared_table("horizons", _rows, _notes, misfit=MISFIT, doubtful=DOUBTFUL)

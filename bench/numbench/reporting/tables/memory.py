@@ -9,7 +9,7 @@ from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.names import one_line
-from numbench.reporting.tables.model import TASK_COLUMNS, Column, Row, Table
+from numbench.reporting.tables.model import Row, declared_table
 from numbench.tasks import TASKS
 
 
@@ -83,20 +83,8 @@ def memory_warnings(data: ReportData) -> list[str]:
     ]
 
 
-TABLE = Table(
+TABLE = declared_table(
     "memory_tests",
-    (
-        *TASK_COLUMNS,
-        Column("pairs", "Pairs", "count"),
-        Column("frozen", "Published", ".1f"),
-        Column("fresh", "Fresh", ".1f"),
-        Column("difference", "Difference", "+.1f"),
-        Column("at_least", "At least", "+.1f"),
-        Column("at_most", "At most", "+.1f"),
-        Column("p", "Holm p", "p"),
-        Column("margin", "Margin", "g"),
-        Column("verdict", "Verdict"),
-    ),
     _rows,
     lambda data: [memory_sentence(outcome) for outcome in data.memory_tests],
 )

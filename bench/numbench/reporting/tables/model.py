@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.names import captions
+from numbench.reporting.declarations import Column, RunKind, declarations
 from numbench.stats.multiple_testing import RankSet
 
 Cell = str | int | float | Estimate | RankSet | None
 """A value of a table; None is unknown."""
 
-Columns = Sequence["Column"]
-RunKind = Literal["scores", "horizons"]
+Columns = Sequence[Column]
 RowKind = Literal["run", "reference", "published"]
 
 
@@ -41,32 +40,6 @@ class Row(NamedTuple):
     part: str = ""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    form: `text`, `count`, `p`, `ranks`, `size` (of problems), `price` (three digits), or a format
-    of numbers such as `.1f`. task: the task that its values are about, if it is one. lowest_first:
-    whether low values are sought, such as prices.
-    """
-
-    field: str
-    title: str
-    form: str = "text"
-    task: str = ""
-    lowest_first: bool = False
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the values are text; the others are aligned right."""
-        return self.form == "text"
-
-
-NAME_COLUMNS = (Column("model", "Model"), Column("level", "Level"))
-TASK_COLUMNS = (*NAME_COLUMNS, Column("task", "Task"))
-"""The first columns of a table with the rows of `task_row`."""
-
-
 def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -> Row:
     """Return a row about a run on a task, or on the mean over its tasks."""
     of_run = data.runs[run]
@@ -75,34 +48,44 @@ def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -
     return Row(named, heading, run=run, task="" if task == ALL else task, member=run)
 
 
+def _all_columns(declared: Columns, data: ReportData) -> Columns:
+    return declared
+
+
 @dataclass(frozen=True)
 class Table:
-    """The declaration of a table.
+    """A table of a report. name: stem of its files.
 
-    name: stem of its files. title, caption: by default those of the name in `captions.toml`, with
-    `constants` in the place of braces. rows: none if the table does not apply to the data. notes:
-    sentences below the caption. latex: whether it is also written as LaTeX. needs: the kind of runs
-    that it is about. heat: the fields of percentages that the page colors.
+    rows: none if the table does not apply to the data. notes: sentences below the caption. columns:
+    from the declared ones, those for the data. latex: whether it is also written as LaTeX.
     """
 
     name: str
-    columns: Columns | Callable[[ReportData], Columns]
+    title: str
+    caption: str
+    declared: Columns
+    latex: bool
+    needs: RunKind
     rows: Callable[[ReportData], Iterable[Row]]
-    notes: Callable[[ReportData], Iterable[str]] = lambda data: ()
-    latex: bool = False
-    needs: RunKind = "scores"
-    heat: Callable[[Column], bool] = lambda column: False
-    constants: Mapping[str, object] = field(default_factory=dict)
-    title: str = ""
-    caption: str = ""
+    notes: Callable[[ReportData], Iterable[str]]
+    columns: Callable[[Columns, ReportData], Columns]
 
-    def __post_init__(self) -> None:
-        """Take the texts of `captions.toml`, unless others are given."""
-        texts = {"title": self.title, "caption": self.caption}
-        for name, text in texts.items():
-            if not text:
-                known = captions()["tables"][self.name][name]
-                object.__setattr__(self, name, known.format(**self.constants))
+
+def declared_table(
+    name: str,
+    rows: Callable[[ReportData], Iterable[Row]],
+    notes: Callable[[ReportData], Iterable[str]] = lambda data: (),
+    columns: Callable[[Columns, ReportData], Columns] = _all_columns,
+    **constants: object,
+) -> Table:
+    """Return the table of a name in `tables_and_figures.toml`. constants: those in its caption."""
+    known = declarations().tables[name]
+    shared = declarations().columns
+    declared = [shared[each] if isinstance(each, str) else each for each in known.columns]
+    caption = known.caption.format(**constants)
+    return Table(
+        name, known.title, caption, declared, known.latex, known.needs, rows, notes, columns
+    )
 
 
 class BuiltTable(NamedTuple):
@@ -133,5 +116,5 @@ def build_table(table: Table, data: ReportData) -> BuiltTable | None:
     rows = table_rows(table, data)
     if not rows:
         return None
-    columns = table.columns(data) if callable(table.columns) else table.columns
+    columns = table.columns(table.declared, data)
     return BuiltTable(table, tuple(columns), rows, tuple(table.notes(data)))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from numbench.core.csv_files import encode_csv
 from numbench.records import Estimate
-from numbench.reporting.tables.model import BuiltTable, Cell, Column, Row
+from numbench.reporting.declarations import Column
+from numbench.reporting.tables.model import BuiltTable, Cell, Row
 from numbench.stats.multiple_testing import RankSet
 
 if TYPE_CHECKING:

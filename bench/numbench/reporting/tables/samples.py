@@ -8,15 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import (
-    TASK_COLUMNS,
-    Cell,
-    Column,
-    Row,
-    Table,
-    table_rows,
-    task_row,
-)
+from numbench.reporting.declarations import Column
+from numbench.reporting.tables.model import Cell, Columns, Row, declared_table, table_rows, task_row
 from numbench.scoring import ScoredRun
 from numbench.scoring.scored_run import counted_rows
 from numbench.stats.design import Matrix
@@ -24,17 +17,11 @@ from numbench.stats.design import Matrix
 _LARGE_K = (20, 50, 100, 200, 500, 1000)
 
 
-def _columns(data: ReportData) -> Sequence[Column]:
+def _columns(declared: Columns, data: ReportData) -> Columns:
     """Return columns for every k up to 10, then fewer, and the largest."""
     most = max(run.scored.info.samples for run in data.runs if run.scored)
     shown = sorted({*range(1, min(most, 10) + 1), *(k for k in _LARGE_K if k < most), most})
-    return (
-        *TASK_COLUMNS,
-        Column("questions", "Questions", "count"),
-        Column("samples", "Samples", "count"),
-        Column("complete", "Complete", "count"),
-        *(Column(f"pass_at_{k}", f"pass@{k}", ".1f") for k in shown),
-    )
+    return (*declared, *(Column(f"pass_at_{k}", f"pass@{k}", ".1f") for k in shown))
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -86,9 +73,4 @@ def _notes(data: ReportData) -> Sequence[str]:
     )
 
 
-TABLE = Table(
-    "samples",
-    _columns,
-    _rows,
-    _notes,
-)
+TABLE = declared_table("samples", _rows, _notes, _columns)

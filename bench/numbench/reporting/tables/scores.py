@@ -8,14 +8,14 @@ from typing import get_args
 from numbench.records import Status
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
+from numbench.reporting.declarations import Column
 from numbench.reporting.tables.model import (
-    NAME_COLUMNS,
-    TASK_COLUMNS,
     Cell,
-    Column,
+    Columns,
     Row,
     RowKind,
     Table,
+    declared_table,
     table_rows,
     task_row,
 )
@@ -29,9 +29,6 @@ REFERENCES_HEADING = (
 BASELINES_HEADING = (
     "Measured before, from baselines, on the same questions: counted in the ranks likewise"
 )
-
-COUNTS = (Column("answered", "Answered", "count"), Column("questions", "Questions", "count"))
-RANKS = Column("ranks", "Possible ranks", "ranks")
 
 _PUBLISHED_NOTE = (
     "Published: the value in the paper, for tasks whose responses were not published; it is "
@@ -111,8 +108,7 @@ def task_rows(data: ReportData, groups: Sequence[DatasetGroup]) -> Iterator[Row]
                 if task not in {*one.values.tasks, *one.tasks}:
                     continue
                 cells: dict[str, Cell] = {**row.cells, "task": task_name(task)}
-                for column in MEASURES:
-                    cells[column.field] = data.estimate(one, column.field, task)  # type: ignore[arg-type]
+                cells |= {measure: data.estimate(one, measure, task) for measure in _MEASURES}
                 cells["ranks"] = data.ranks[task].get(index)
                 if one.scored:
                     cells["answered"], cells["questions"] = one.completeness.by_task[task]
@@ -121,24 +117,26 @@ def task_rows(data: ReportData, groups: Sequence[DatasetGroup]) -> Iterator[Row]
                 yield row._replace(cells=cells, task=task, published=published)
 
 
-def task_columns(rows: Sequence[Row]) -> Sequence[Column]:
-    """Return the columns of `task_rows` that have a value and a meaning of their own."""
+def _task_columns(declared: Columns, data: ReportData) -> Columns:
+    """Return the columns that have a value and a meaning of their own."""
+    rows = table_rows(BY_TASK, data)
     known = {field for row in rows for field, cell in row.cells.items() if cell is not None}
     if all(TASKS[row.task].metric == "exact_match" for row in rows):
         known -= {"exact_match"}
-    columns = (*TASK_COLUMNS, *MEASURES, RANKS, *COUNTS)
-    return [column for column in columns if column.field in known]
+    return [column for column in declared if column.field in known]
 
 
 def _task_table(name: str, measure: Measure, form: str) -> Table:
     is_amount = measure == "generated_tokens"
 
-    def columns(data: ReportData) -> Sequence[Column]:
+    def columns(declared: Columns, data: ReportData) -> Columns:
         tasks = [
-            Column(task, task_name(task), form, "" if task == ALL else task, is_amount)
+            Column(
+                task, task_name(task), form, "" if task == ALL else task, is_amount, not is_amount
+            )
             for task in (ALL, *_wide_tasks(data))
         ]
-        return (*NAME_COLUMNS, *tasks)
+        return (*declared, *tasks)
 
     def rows(data: ReportData) -> Iterator[Row]:
         for _, one, row in _score_rows(data, data.wide_datasets):
@@ -155,48 +153,22 @@ def _task_table(name: str, measure: Measure, form: str) -> Table:
         if any(map(data.is_published, data.references)):
             yield _PUBLISHED_NOTE
 
-    return Table(
-        name, columns, rows, notes, latex=True,
-        heat=lambda column: not column.is_text and not is_amount,
-    )  # fmt: skip
+    return declared_table(name, rows, notes, columns)
 
 
-SUMMARY = Table(
-    "summary",
-    (
-        *NAME_COLUMNS,
-        Column("score", "All", ".1f"),
-        RANKS,
-        Column("tokens", "Tokens", ",.0f", lowest_first=True),
-        Column("median_tokens", "Median tokens", ",.0f", lowest_first=True),
-        Column("cost", "USD per 1,000", "price", lowest_first=True),
-        Column("latency", "Seconds", "price", lowest_first=True),
-        *COUNTS,
-    ),
-    _summary,
-    _summary_notes,
-    latex=True,
-    heat=lambda column: column.field == "score",
-)
+SUMMARY = declared_table("summary", _summary, _summary_notes)
 TASK_TABLES = (
     _task_table("log_smape", "score", ".1f"),
     _task_table("exact_match", "exact_match", ".1f"),
     _task_table("tokens", "generated_tokens", ",.0f"),
 )
 
-MEASURES = (
-    Column("score", "Score", ".1f"),
-    Column("exact_match", "Exact match", ".1f"),
-    Column("by_value", "By value", ".1f"),
-    Column("generated_tokens", "Tokens", ",.0f", lowest_first=True),
-)
-BY_TASK: Table = Table(
+BY_TASK: Table = declared_table(
     "by_task",
-    lambda data: task_columns(table_rows(BY_TASK, data)),
     lambda data: task_rows(data, [g for g in data.datasets if g not in data.wide_datasets]),
-    latex=True,
-    heat=lambda column: column.form == ".1f",
+    columns=_task_columns,
 )
+_MEASURES: Sequence[Measure] = ("score", "exact_match", "by_value", "generated_tokens")
 
 
 def _coverage(data: ReportData) -> Iterator[Row]:
@@ -215,17 +187,4 @@ def _coverage(data: ReportData) -> Iterator[Row]:
             yield task_row(data, index, task, cells)
 
 
-COVERAGE = Table(
-    "coverage",
-    (
-        *TASK_COLUMNS,
-        Column("questions", "Questions", "count"),
-        Column("counted", "Counted", "count"),
-        *(Column(status, status.capitalize(), "count") for status in STATUSES),
-        Column("by_value", "By value", ".1f"),
-        Column("compliance", "In format", ".1f"),
-        Column("lenient", "Lenient", ".1f"),
-        Column("tokens_unknown", "Tokens unknown", "count"),
-    ),
-    _coverage,
-)
+COVERAGE = declared_table("coverage", _coverage)

@@ -15,11 +15,10 @@ from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import Configuration, ReportData, amount_estimate, score_estimate
 from numbench.reporting.names import level_rank
 from numbench.reporting.tables.model import (
-    TASK_COLUMNS,
     Cell,
-    Column,
+    Columns,
     Row,
-    Table,
+    declared_table,
     table_rows,
     task_row,
 )
@@ -78,21 +77,15 @@ def _is_believed(call: ToolCall, later: Sequence[ToolCall], row: ScoredItem) -> 
     return is_answer.exact_match or any(told in each.arguments for each in later)
 
 
-_SHARES = {
-    "called": "Called",
-    "failed": "Failed calls",
-    "in_text": "Calls in text",
-    "wrong_expression": "Wrong expression",
-    "copied_wrong": "Copied wrong",
-    "correct_alone": "Correct without",
-}
-_FAULTY_SHARES = {"believed": "Believed", "noticed": "Noticed", "corrected": "Corrected"}
+_FAULTY = ("believed", "noticed", "corrected")
+"""The columns of runs whose calculator changed results."""
 
 
 def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
     """Yield each fact with its means by task; in percent, but for calls."""
     facts = {task: list(map(_facts, rows)) for task, rows in run.rows.items()}
-    for name in ("calls", *_SHARES, *_FAULTY_SHARES):
+    # Those before are names, those after differences between runs.
+    for name in (column.field for column in TABLE.declared[3:-2]):
         unit = 1 if name == "calls" else 100
         means = {}
         for task, rows in run.rows.items():
@@ -140,18 +133,9 @@ def _kind(run: Configuration) -> tuple[str | None, ...]:
     return info.dataset.sha256, info.model, info.transform, str(info.settings.get("tools") or "")
 
 
-def _columns(data: ReportData) -> Sequence[Column]:
+def _columns(declared: Columns, data: ReportData) -> Columns:
     is_faulty = any(row.cells["believed"] for row in table_rows(TABLE, data))
-    shares = _SHARES | (_FAULTY_SHARES if is_faulty else {})
-    columns = [Column(name, title, ".1f") for name, title in shares.items()]
-    return (
-        *TASK_COLUMNS,
-        columns[0],
-        Column("calls", "Calls", ".2f"),
-        *columns[1:],
-        Column("gain", "Gain", "+.1f"),
-        Column("reasoning", "Against reasoning", "+.1f"),
-    )
+    return [column for column in declared if is_faulty or column.field not in _FAULTY]
 
 
 def _notes(data: ReportData) -> Iterator[str]:
@@ -172,9 +156,4 @@ def _notes(data: ReportData) -> Iterator[str]:
             )
 
 
-TABLE = Table(
-    "tools",
-    _columns,
-    _rows,
-    _notes,
-)
+TABLE = declared_table("tools", _rows, _notes, _columns)

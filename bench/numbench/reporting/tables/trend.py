@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from numbench.journal.identity import find_difference
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables.model import NAME_COLUMNS, Cell, Column, Row, Table
+from numbench.reporting.tables.model import Cell, Row, declared_table
 
 
 def _repeated_runs(data: ReportData) -> Iterator[list[int]]:
@@ -42,16 +42,4 @@ def _rows(data: ReportData) -> Iterator[Row]:
             yield Row(cells, data.group_of(run).heading, run=index, member=index)
 
 
-TABLE = Table(
-    "trend",
-    (
-        *NAME_COLUMNS,
-        Column("series", "Series", "count"),
-        Column("date", "Date (UTC)"),
-        Column("questions", "Questions", "count"),
-        Column("score", "All", ".1f"),
-        Column("tokens", "Tokens", ",.0f", lowest_first=True),
-        Column("cost", "USD per 1,000", ",.2f", lowest_first=True),
-    ),
-    _rows,
-)
+TABLE = declared_table("trend", _rows)

@@ -15,11 +15,9 @@ from numbench.reporting.comparisons import ALL, PairDifference, compare_runs
 from numbench.reporting.data import ReportData, score_estimate
 from numbench.reporting.names import one_line
 from numbench.reporting.tables.model import (
-    TASK_COLUMNS,
     Cell,
-    Column,
     Row,
-    Table,
+    declared_table,
     table_rows,
     task_row,
 )
@@ -221,18 +219,4 @@ def _notes(data: ReportData) -> list[str]:
     return [f"{name}: {one_line(text)}" for name, text in described.items()]
 
 
-TABLE = Table(
-    "variants",
-    (
-        *TASK_COLUMNS[:2],
-        Column("variant", "Variant"),
-        Column("reference", "Reference"),
-        TASK_COLUMNS[2],
-        Column("questions", "Questions", "count"),
-        Column("difference", "Difference", "+.1f"),
-        Column("p", "Holm p", "p"),
-        Column("consistent", "Consistent", ".1f"),
-    ),
-    _rows,
-    _notes,
-)
+TABLE = declared_table("variants", _rows, _notes)

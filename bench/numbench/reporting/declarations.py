@@ -1,0 +1,63 @@
+"""The declarations of tables and figures, from `tables_and_figures.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+RunKind = Literal["scores", "horizons"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    form: `text`, `count`, `p`, `ranks`, `size` (of problems), `price` (three digits), or a format
+    of numbers such as `.1f`. task: the task that its values are about, if it is one. lowest_first:
+    whether low values are sought, such as prices. heat: whether the page colors its percentages.
+    """
+
+    field: str
+    title: str
+    form: str = "text"
+    task: str = ""
+    lowest_first: bool = False
+    heat: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are text; the others are aligned right."""
+        return self.form == "text"
+
+
+class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file says of a table or figure. needs: the kind of runs that it is about.
+
+    columns: a text is the name of one of the columns that several tables have.
+    """
+
+    caption: str
+    title: str = ""
+    columns: tuple[Column | str, ...] = ()
+    latex: bool = False
+    needs: RunKind = "scores"
+
+
+class Declarations(msgspec.Struct, frozen=True):
+    """The content of the file, by name."""
+
+    columns: dict[str, Column]
+    tables: dict[str, Declaration]
+    figures: dict[str, Declaration]
+
+
+@cache
+def declarations() -> Declarations:
+    """Return the declarations."""
+    content = Path(__file__).with_name("tables_and_figures.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(content), Declarations)
