@@ -45,7 +45,7 @@ BY_NAME = {spec.name: spec for spec in FIGURES}
 OF_SCORES = [
     pytest.param(spec, id=spec.name)
     for spec in FIGURES
-    if spec.needs == "scores" and spec.name != "trend"
+    if spec.declaration.needs == "scores" and spec.name != "trend"
 ]
 
 

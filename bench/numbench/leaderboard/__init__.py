@@ -93,7 +93,7 @@ def write_leaderboard(
     figures: list[RenderedFigure] = []
     if data:
         tables = build_tables(data)
-        complete = [run.scored for run in data.runs if run.scored and run.completeness.is_complete]
+        complete = [run.scored for run in data.runs if run.completeness.is_complete]
         omitted: dict[str, str] = {}
         if complete or horizons:
             ranked = ReportData(complete, horizons, published)
@@ -102,11 +102,11 @@ def write_leaderboard(
         files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
         files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted))
         if data.runs:
-            scored = (run.scored for run in data.runs if run.scored)
+            scored = (run.scored for run in data.runs)
             files["data/scores.parquet"] = b"".join(scores_parquet(scored))
     labels = [run.label for run in runs_shown]
     names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
-    paths = [run.scored.path for run in runs_shown if run.scored]
+    paths = [run.scored.path for run in runs_shown]
     paths += [Path(run.path) for run in horizons]
     checksums = (
         f"{digest}  {name}/{file}\n"
@@ -167,7 +167,7 @@ def _pages(
 ) -> Iterator[tuple[str, str]]:
     """Yield the address and the HTML of each page."""
     runs, horizons = (data.runs, data.horizons) if data else ((), ())
-    created = [run.scored.info.created for run in runs if run.scored]
+    created = [run.scored.info.created for run in runs]
     created += [run.created for run in horizons]
     warnings = report_warnings(data) if data else {}
     known = {
@@ -193,7 +193,6 @@ def _pages(
         return
     findings = {number: found.sentence for number, found in data.findings}
     for number, run in enumerate(runs):
-        assert run.scored
         start = f"{run.label}: "
         own = {
             heading: [text.removeprefix(start) for text in texts if text.startswith(start)]

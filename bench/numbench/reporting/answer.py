@@ -206,7 +206,7 @@ def _price(data: ReportData, indices: Sequence[int], task: str) -> str:
         run = data.runs[index]
         tokens, cost = data.estimate(run, "generated_tokens", task), data.cost(run, task)
         amounts = []
-        if tokens and not (run.scored and run.scored.info.model.startswith(BASELINE_PREFIX)):
+        if tokens and not run.scored.info.model.startswith(BASELINE_PREFIX):
             amounts.append(f"{_with_interval(tokens, ',.0f')} tokens per answer")
         if cost:
             amounts.append(f"USD {_with_interval(cost, 'price')} per 1,000 questions")

@@ -16,7 +16,7 @@ from numbench.core import jsonl
 from numbench.plot_style import check_formats
 from numbench.records import ProtocolName
 from numbench.reporting.answer import answers
-from numbench.reporting.data import Configuration, ReportData
+from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render, write_figures
 from numbench.reporting.page import render_page
 from numbench.reporting.read import read_report_data
@@ -34,6 +34,7 @@ from numbench.reporting.tables import (
 )
 from numbench.reporting.tables.model import BuiltTable, build_table
 from numbench.reporting.tables.render import csv, escape_markdown, json_rows, latex, markdown
+from numbench.reporting.values import RunConfiguration
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 
@@ -119,7 +120,7 @@ def report(
         (out / "scores.parquet").unlink(missing_ok=True)
         if data.runs:
             on_progress("writing scores.parquet")
-            scored = scores_parquet(run.scored for run in data.runs if run.scored)
+            scored = scores_parquet(run.scored for run in data.runs)
             jsonl.write_atomically(out / "scores.parquet", scored)
         on_progress("writing report.html")
         page = render_page(data, tables, figures, omitted)
@@ -182,12 +183,10 @@ def report_json(
     }
 
 
-def _run_json(run: Configuration, data: ReportData) -> dict[str, object]:
-    scored = run.scored
-    assert scored
-    info = scored.info
+def _run_json(run: RunConfiguration, data: ReportData) -> dict[str, object]:
+    info = run.scored.info
     return {
-        "path": scored.path.as_posix(),
+        "path": run.scored.path.as_posix(),
         "model": info.model,
         "display": info.display,
         "reasoning": info.reasoning,
@@ -202,9 +201,8 @@ def _run_json(run: Configuration, data: ReportData) -> dict[str, object]:
     }
 
 
-def _task_json(run: Configuration, data: ReportData, task: str) -> dict[str, object]:
+def _task_json(run: RunConfiguration, data: ReportData, task: str) -> dict[str, object]:
     cell = run.cells[task]
-    assert run.scored
     estimates = {
         "score": data.estimate(run, "score", task),
         "exact_match": data.estimate(run, "exact_match", task),

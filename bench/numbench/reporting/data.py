@@ -15,7 +15,12 @@ from numbench.records import Estimate, ProtocolName
 from numbench.reporting.comparisons import ALL, Comparisons, PairDifference, compare_values
 from numbench.reporting.names import level_rank
 from numbench.reporting.references import has_references, read_references
-from numbench.reporting.values import Configuration, Measure, run_configurations
+from numbench.reporting.values import (
+    Configuration,
+    Measure,
+    RunConfiguration,
+    run_configurations,
+)
 from numbench.scoring import ScoredRun
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import MeanIntervals, amount_intervals, mean_intervals
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from numbench.reporting.horizon_runs import HorizonRun
 
 Result = TypeVar("Result")
+ConfigurationT = TypeVar("ConfigurationT", bound=Configuration)
 
 MAX_TASK_COLUMNS = 12
 """A table has columns for at most so many tasks; those of further datasets have rows."""
@@ -97,8 +103,7 @@ class ReportData:
     @property
     def protocol(self) -> ProtocolName:
         """The protocol of the scores, which is the same for all runs."""
-        scored = self.runs[0].scored if self.runs else None
-        return scored.protocol if scored else "exact"
+        return self.runs[0].scored.protocol if self.runs else "exact"
 
     @cached_property
     def references(self) -> tuple[Configuration, ...]:
@@ -113,11 +118,9 @@ class ReportData:
         runs = [run for run in self.runs if has_references(run.values.dataset)]
         if not runs or not self._with_published or self.protocol != "exact":
             return ()
-        scored = runs[0].scored
-        assert scored
         tasks = {task for run in runs for task in run.tasks}
         imported = {(run.model, run.level) for run in runs if run.source == "imported"}
-        return read_references(scored.dataset, runs[0].dataset, tasks, imported)
+        return read_references(runs[0].scored.dataset, runs[0].dataset, tasks, imported)
 
     @property
     def reference_noun(self) -> str:
@@ -128,7 +131,7 @@ class ReportData:
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
         """The runs, then the references."""
-        return self.runs + self.references
+        return (*self.runs, *self.references)
 
     @property
     def member_labels(self) -> list[str]:
@@ -144,7 +147,6 @@ class ReportData:
             first = self.runs[indices[0]]
             own = {task for index in indices for task in self.runs[index].values.tasks}
             tasks = tuple(task for task in TASKS if task in own)
-            assert first.scored is not None
             questions = sum(map(len, first.scored.dataset.by_task.values()))
             references = tuple(
                 i
@@ -293,16 +295,16 @@ class ReportData:
         """
         from numbench.forensics.findings import find_matches
 
-        return find_matches([run.scored for run in self.runs if run.scored])
+        return find_matches([run.scored for run in self.runs])
 
     @cached_property
     def memory_tests(self) -> tuple[Outcome, ...]:
         """The outcomes of the memory tests whose two runs are among the runs."""
         from numbench.memory_test.outcome import find_outcomes
 
-        return find_outcomes([run.scored for run in self.runs if run.scored])
+        return find_outcomes([run.scored for run in self.runs])
 
-    def _ordered(self, found: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    def _ordered(self, found: Sequence[ConfigurationT]) -> tuple[ConfigurationT, ...]:
         """Return configurations by dataset, number of tasks, completeness, then mean."""
         models = [*published_models(), *(one.model for one in found)]
         datasets = list(dict.fromkeys(one.values.dataset for one in found))

@@ -16,7 +16,7 @@ from numbench.reporting.horizon_runs import order_runs, read_horizon_run
 from numbench.reporting.names import one_line, variant_name
 from numbench.reporting.values import Configuration, RunValues
 from numbench.scoring import ScoredRun, score_run
-from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT
+from numbench.scoring.scored_run import Completeness
 
 DEFAULT_RUNS = Path("results")
 """Where a report looks for runs if none are named."""
@@ -71,15 +71,11 @@ def _baseline_reference(
         raise BadInput(f"{file}: no run on its dataset, {run.dataset}; name one to compare it with")
     items, tasks = alike[0].dataset.by_task, {task for run in alike for task in run.rows}
     known = {task: of_task for task, of_task in values.tasks.items() if task in tasks}
-    lacking = [
-        task
-        for task, of_task in known.items()
-        if 100 * len(of_task.score) < MIN_ANSWERED_PERCENT * len(items[task])
-    ]
+    counts = {task: (len(of_task.score), len(items[task])) for task, of_task in known.items()}
     note = one_line(", ".join(filter(None, (variant_name(info), file.stem))))
     return Configuration(
         one_line(info.display), one_line(info.reasoning), note, "baseline", run.dataset,
-        RunValues(sha256, known), lacking=lacking,
+        RunValues(sha256, known), completeness=Completeness(counts),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -204,11 +204,11 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """A model at a reasoning level on a dataset.
+    """A model at a reasoning level on a dataset: a run, or a published reference.
 
     note: distinguishes runs of the same model and level, otherwise empty. dataset: `v1@3f9c2a`.
     scored: the responses; None for a reference. published: measure → task → published mean, for
-    tasks of a reference without responses. lacking: tasks of which a baseline answers too little.
+    tasks of a reference without responses. completeness: of the answers to the dataset's questions.
     """
 
     model: str
@@ -219,7 +219,7 @@ class Configuration:
     values: RunValues
     scored: ScoredRun | None = None
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    lacking: Collection[str] = ()
+    completeness: Completeness = Completeness({})
 
     @property
     def name(self) -> str:
@@ -239,46 +239,48 @@ class Configuration:
         return tuple(task for task in TASKS if task in known)
 
     @cached_property
-    def cells(self) -> dict[str, TaskSummary]:
-        """Task → counts and statuses of the responses; empty for a reference."""
-        return summarize(self.scored) if self.scored else {}
-
-    @cached_property
-    def completeness(self) -> Completeness:
-        """How many of the dataset's questions the run answers."""
-        assert self.scored is not None
-        return completeness(self.scored)
-
-    @cached_property
     def incomplete_tasks(self) -> tuple[str, ...]:
         """The tasks with answers to fewer than 99% of their samples; none of published scores."""
-        lacking = self.completeness.incomplete_tasks if self.scored else self.lacking
-        return tuple(task for task in self.tasks if task in lacking)
-
-    @cached_property
-    def formats(self) -> dict[str, FormatScores]:
-        """Task → scores if other formats are read too; empty for a reference."""
-        known = {task: format_scores(self.scored, task) for task in self.cells if self.scored}
-        return {task: scores for task, scores in known.items() if scores}
+        return tuple(task for task in self.tasks if task in self.completeness.incomplete_tasks)
 
     @cached_property
     def median_tokens(self) -> float | None:
         """The median of the generated tokens of the answers; None if none is known or published."""
         columns = [values.generated_tokens for values in self.values.tasks.values()]
-        every = np.concatenate([np.zeros(0), *columns])
-        known = every[~np.isnan(every)]
-        return float(np.median(known)) if len(known) and not self.published.get("score") else None
+        return None if self.published.get("score") else _median(columns)
 
     @cached_property
     def median_latency(self) -> float | None:
         """The median seconds per answer; None if none is known."""
         rows = self.scored.rows.values() if self.scored else ()
-        every = np.concatenate([np.zeros(0), *(r.columns["latency"][r.is_answered] for r in rows)])
-        known = every[~np.isnan(every)]
-        return float(np.median(known)) if len(known) else None
+        return _median(each.columns["latency"][each.is_answered] for each in rows)
 
 
-def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
+@dataclass(frozen=True, eq=False)
+class RunConfiguration(Configuration):
+    """A run, with its responses."""
+
+    scored: ScoredRun
+
+    @cached_property
+    def cells(self) -> dict[str, TaskSummary]:
+        """Task → counts and statuses of the responses."""
+        return summarize(self.scored)
+
+    @cached_property
+    def formats(self) -> dict[str, FormatScores]:
+        """Task → scores if other formats are read too."""
+        known = {task: format_scores(self.scored, task) for task in self.cells}
+        return {task: scores for task, scores in known.items() if scores}
+
+
+def _median(columns: Iterable[Column]) -> float | None:
+    every = np.concatenate([np.zeros(0), *columns])
+    known = every[~np.isnan(every)]
+    return float(np.median(known)) if len(known) else None
+
+
+def run_configurations(runs: Sequence[ScoredRun]) -> list[RunConfiguration]:
     """Return the configurations of runs, with what distinguishes them as notes."""
     names = [
         (one_line(run.info.display), one_line(run.info.reasoning), variant_name(run.info),
@@ -290,5 +292,9 @@ def run_configurations(runs: Sequence[ScoredRun]) -> list[Configuration]:
     for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True):
         note = ", ".join(filter(None, (variant, note)))
         values, source = run_values(run), run.info.source
-        configurations.append(Configuration(model, level, note, source, dataset, values, run))
+        configurations.append(
+            RunConfiguration(
+                model, level, note, source, dataset, values, run, completeness=completeness(run)
+            )
+        )
     return configurations

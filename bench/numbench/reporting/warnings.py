@@ -12,8 +12,8 @@ from numbench.records import Status
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
-from numbench.reporting.values import Configuration
-from numbench.scoring import ScoredRun, paper_protocol
+from numbench.reporting.values import RunConfiguration
+from numbench.scoring import paper_protocol
 from numbench.scoring.error_kinds import UNANSWERED_STATUSES, score_with_conventions
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
@@ -62,7 +62,7 @@ def _warnings(data: ReportData) -> dict[str, list[str]]:
 def _mixed_runs(data: ReportData) -> Iterator[str]:
     """Yield in what the runs on one dataset differ, beside the model."""
     for group in data.datasets:
-        infos = [run.scored.info for index in group.runs if (run := data.runs[index]).scored]
+        infos = [data.runs[index].scored.info for index in group.runs]
         prompts = [info.prompt for info in infos]
         if any(changed_prompts(prompts[0], prompt) for prompt in prompts[1:]):
             names = ", ".join(sorted({f"{prompt.name}@{prompt.sha256[:6]}" for prompt in prompts}))
@@ -72,10 +72,9 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
             yield f"{group.label}: the runs ask in different notations ({', '.join(notations)})."
 
 
-def _score_texts(run: Configuration) -> Iterator[str]:
+def _score_texts(run: RunConfiguration) -> Iterator[str]:
     """Yield what changes the meaning of the scores: questions, models, lost answers."""
     scored = run.scored
-    assert scored
     info, is_paper = scored.info, scored.protocol == "paper"
     most = max((len(items) for items in scored.dataset.by_task.values()), default=0)
     if info.limit is not None and most > info.limit:
@@ -112,15 +111,15 @@ def _score_texts(run: Configuration) -> Iterator[str]:
             f"reads them {change} ({_per_task(counts)})."
         )
     if not is_paper:
-        yield from _convention_texts(run, scored)
+        yield from _convention_texts(run)
 
 
-def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
+def _convention_texts(run: RunConfiguration) -> Iterator[str]:
     """Yield the tasks whose score depends on a convention that the question leaves open."""
     for task in run.tasks:
         if not TASKS[task].conventions:
             continue
-        rows = counted_rows(scored, task)
+        rows = counted_rows(run.scored, task)
         scores = [score_with_conventions(item, score) for item, _, score in rows]
         accepted = 100 * fmean(rows.item_means(np.array([score.log_smape for score in scores])))
         strict = float(run.values.tasks[task].score.mean())
@@ -134,9 +133,8 @@ def _convention_texts(run: Configuration, scored: ScoredRun) -> Iterator[str]:
             )
 
 
-def _information(run: Configuration) -> Iterator[str]:
+def _information(run: RunConfiguration) -> Iterator[str]:
     scored = run.scored
-    assert scored
     is_lenient = scored.protocol == "lenient"
     other = {task: result.only_lenient * is_lenient for task, result in run.formats.items()}
     stopped = {

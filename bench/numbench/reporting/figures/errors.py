@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from numbench.plot_style import FULL_WIDTH, PALETTE
 from numbench.records import Estimate
-from numbench.reporting.data import Configuration, ReportData, amount_estimate
+from numbench.reporting.data import ReportData, amount_estimate
 from numbench.reporting.figures.draw import (
     Dot,
     color_bar,
@@ -27,7 +27,7 @@ from numbench.reporting.figures.draw import (
     stacked,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
-from numbench.reporting.values import row_stratum
+from numbench.reporting.values import RunConfiguration, row_stratum
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 
@@ -61,9 +61,8 @@ _ACROSS = 4
 _LABEL_WIDTH = 1.7
 
 
-def failure_shares(run: Configuration) -> dict[str, float]:
+def failure_shares(run: RunConfiguration) -> dict[str, float]:
     """Return kind of error → percentage of the counted questions, mean over the run's tasks."""
-    assert run.scored
     by_task = []
     for task in run.tasks:
         rows = counted_rows(run.scored, task)
@@ -115,7 +114,7 @@ class DigitShares(NamedTuple):
 def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
     """Return the correct digits of a run on a task; None without any, as for lists and letters."""
     scored = data.runs[run].scored
-    if scored is None or task not in scored.rows:
+    if task not in scored.rows:
         return None
     rows = counted_rows(scored, task)
     digits, counts = rows.columns["correct_digits"], rows.samples_by_item

@@ -72,7 +72,7 @@ def render_page(
             has_runs = built is not None and any(row.kind == "run" for row in built.rows)
             parts = [built] if built and has_runs and is_shown.get(name, True) else []
             sections.setdefault(heading, []).extend([*parts, *([images] if images else [])])
-    items = item_data([run.scored for run in data.runs if run.scored])
+    items = item_data([run.scored for run in data.runs])
     return (
         environment(WEB)
         .get_template("page.html.j2")
@@ -150,7 +150,7 @@ def _page_data(data: ReportData, responses: int) -> dict[str, object]:
         "runs": [
             {
                 "label": escape_invisible(f"{run.label}, {run.dataset}" if several else run.label),
-                "samples": run.scored.info.samples if run.scored else 1,
+                "samples": run.scored.info.samples,
             }
             for run in data.runs
         ],
@@ -160,7 +160,6 @@ def _page_data(data: ReportData, responses: int) -> dict[str, object]:
 def _signatures(data: ReportData) -> Iterator[str]:
     """Yield the signatures of each run, with its name and the tasks that a signature is for."""
     for run in data.runs:
-        assert run.scored
         tasks = defaultdict[str, list[str]](list)
         for task in run.cells:
             tasks[signature(run.scored, task)].append(TASKS[task].display)
@@ -172,7 +171,7 @@ def _signatures(data: ReportData) -> Iterator[str]:
 def page_heading(data: ReportData) -> tuple[str, str]:
     """Return the title of the page, and the dates of its runs: `2026-11-20 to 2026-11-23`."""
     labels = [run.label for run in data.runs] + [run.label for run in data.horizons]
-    created = [run.scored.info.created for run in data.runs if run.scored]
+    created = [run.scored.info.created for run in data.runs]
     created += [run.created for run in data.horizons]
     days = sorted({time[:10] for time in created if time})
     more = labels[1:] if len(labels) == 2 else [f"{len(labels) - 1} more"] * (len(labels) > 1)

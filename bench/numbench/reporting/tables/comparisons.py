@@ -71,7 +71,6 @@ COMPARISONS = declared_table("comparisons", _rows, _notes)
 def _price_rows(data: ReportData) -> Iterator[Row]:
     groups: dict[object, list[int]] = {}
     for index, run in enumerate(data.runs):
-        assert run.scored
         info = run.scored.info
         asked = (run.values.dataset, info.transform, info.prompt.sha256, few_shot_count(info))
         groups.setdefault((info.model, info.display, *asked), []).append(index)

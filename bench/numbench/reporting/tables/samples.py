@@ -19,14 +19,14 @@ _LARGE_K = (20, 50, 100, 200, 500, 1000)
 
 def _columns(declared: Columns, data: ReportData) -> Columns:
     """Return columns for every k up to 10, then fewer, and the largest."""
-    most = max(run.scored.info.samples for run in data.runs if run.scored)
+    most = max(run.scored.info.samples for run in data.runs)
     shown = sorted({*range(1, min(most, 10) + 1), *(k for k in _LARGE_K if k < most), most})
     return (*declared, *(Column(f"pass_at_{k}", f"pass@{k}", ".1f") for k in shown))
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
     for index, run in enumerate(data.runs):
-        if run.scored and run.scored.info.samples > 1:
+        if run.scored.info.samples > 1:
             for task in run.tasks:
                 yield task_row(data, index, task, _cells(run.scored, task))
 

@@ -19,7 +19,7 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import Configuration, Measure
+from numbench.reporting.values import Configuration, Measure, RunConfiguration
 from numbench.tasks import TASKS
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -67,7 +67,7 @@ def _summary(data: ReportData) -> Iterator[Row]:
             "cost": data.cost(one),
             "latency": one.median_latency,
         }
-        if one.scored:
+        if isinstance(one, RunConfiguration):
             cells["answered"] = one.completeness.answered
             cells["questions"] = one.completeness.total
         published = frozenset({"score", "tokens"} if data.is_published(one) else ())
@@ -110,7 +110,7 @@ def task_rows(data: ReportData, groups: Sequence[DatasetGroup]) -> Iterator[Row]
                 cells: dict[str, Cell] = {**row.cells, "task": task_name(task)}
                 cells |= {measure: data.estimate(one, measure, task) for measure in _MEASURES}
                 cells["ranks"] = data.ranks[task].get(index)
-                if one.scored:
+                if isinstance(one, RunConfiguration):
                     cells["answered"], cells["questions"] = one.completeness.by_task[task]
                 is_published = data.is_published(one, task)
                 published = frozenset({"score", "generated_tokens"} if is_published else ())

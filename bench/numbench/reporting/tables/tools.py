@@ -12,7 +12,7 @@ import numpy as np
 
 from numbench.records import Completion, Estimate, Item, ToolCall
 from numbench.reporting.comparisons import ALL
-from numbench.reporting.data import Configuration, ReportData, amount_estimate, score_estimate
+from numbench.reporting.data import ReportData, amount_estimate, score_estimate
 from numbench.reporting.names import level_rank
 from numbench.reporting.tables.model import (
     Cell,
@@ -22,7 +22,7 @@ from numbench.reporting.tables.model import (
     table_rows,
     task_row,
 )
-from numbench.reporting.values import row_stratum
+from numbench.reporting.values import RunConfiguration, row_stratum
 from numbench.scoring import ScoredItem, ScoredRun, score_exact
 from numbench.stats.design import Stratum
 from numbench.tasks import TASKS
@@ -97,7 +97,7 @@ def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
 
 def _rows(data: ReportData) -> Iterator[Row]:
     for index, run in enumerate(data.runs):
-        if run.scored is None or not _kind(run)[-1]:
+        if not _kind(run)[-1]:
             continue
         means = dict(_means(run.scored))
         others = {"gain": _without(data, run, run.level), "reasoning": _without(data, run)}
@@ -114,7 +114,7 @@ def _rows(data: ReportData) -> Iterator[Row]:
             yield task_row(data, index, task, cells)
 
 
-def _without(data: ReportData, run: Configuration, level: str = "") -> Configuration | None:
+def _without(data: ReportData, run: RunConfiguration, level: str = "") -> RunConfiguration | None:
     """Return the run of the same model without a tool: at a level, or at the highest other one."""
     kind = (*_kind(run)[:-1], "")
     same = [
@@ -126,9 +126,8 @@ def _without(data: ReportData, run: Configuration, level: str = "") -> Configura
     return min(same, key=lambda other: (level_rank(other.level), bool(other.note)), default=None)
 
 
-def _kind(run: Configuration) -> tuple[str | None, ...]:
+def _kind(run: RunConfiguration) -> tuple[str | None, ...]:
     """Return dataset, model and form of a run, and the tool that it offers."""
-    assert run.scored
     info = run.scored.info
     return info.dataset.sha256, info.model, info.transform, str(info.settings.get("tools") or "")
 
@@ -141,7 +140,7 @@ def _columns(declared: Columns, data: ReportData) -> Columns:
 def _notes(data: ReportData) -> Iterator[str]:
     for run in data.runs:
         count, in_text = 0, False
-        for row in chain.from_iterable(run.scored.rows.values()) if run.scored else ():
+        for row in chain.from_iterable(run.scored.rows.values()):
             if row.response and row.response.error is None:
                 count += bool(row.response.turns and row.response.calls)
             in_text |= any(call.in_text for call in calls_of(row))

@@ -13,7 +13,7 @@ def _repeated_runs(data: ReportData) -> Iterator[list[int]]:
     """Yield the indices of runs that differ in nothing but their date, in order of time."""
     series: list[list[int]] = []
     more = ("tasks", "limit", "samples", "shard")
-    infos = [run.scored.info for run in data.runs if run.scored]
+    infos = [run.scored.info for run in data.runs]
     for index in sorted(range(len(infos)), key=lambda index: infos[index].created):
         for members in series:
             if find_difference(infos[members[0]], infos[index], more) is None:
@@ -28,7 +28,6 @@ def _rows(data: ReportData) -> Iterator[Row]:
     for number, members in enumerate(_repeated_runs(data), 1):
         for index in members:
             run = data.runs[index]
-            assert run.scored
             cells: dict[str, Cell] = {
                 "model": run.name,
                 "level": run.level,

@@ -59,7 +59,7 @@ def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
     Without the paper's wording, the first run is the reference; a family of notations needs a run
     on the questions as they are.
     """
-    infos = [_scored(data, index).info for index in range(len(data.runs))]
+    infos = [data.runs[index].scored.info for index in range(len(data.runs))]
     groups: dict[str, list[int]] = {}
     for index, info in enumerate(infos):
         groups.setdefault(_identity(info, kind), []).append(index)
@@ -104,7 +104,7 @@ def _effect(
     consistent: Estimate | None = None,
 ) -> Row:
     """Return the score with the variant minus the score without, with the p-value of one test."""
-    info = _scored(data, run).info
+    info = data.runs[run].scored.info
     variant = info.prompt.name if kind == "wording" else info.transform or ""
     cells: dict[str, Cell] = {
         "variant": one_line(variant),
@@ -130,15 +130,9 @@ def _corrected(effects: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _scored(data: ReportData, index: int) -> ScoredRun:
-    scored = data.runs[index].scored
-    assert scored
-    return scored
-
-
 def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[Row]:
     """Yield the effects of a notation on the questions that it changes."""
-    transformed, plain = _scored(data, run), _scored(data, reference)
+    transformed, plain = data.runs[run].scored, data.runs[reference].scored
     transform = variant_of_run(transformed.path, transformed.info).transform
     assert transform is not None
     first, second = _changed_items(transformed, plain), _changed_items(plain, transformed)
@@ -210,7 +204,7 @@ def _notes(data: ReportData) -> list[str]:
     described: dict[str, str] = {}
     for row in table_rows(TABLE, data):
         if row.run is not None:
-            scored, name = _scored(data, row.run), str(row.cells["variant"])
+            scored, name = data.runs[row.run].scored, str(row.cells["variant"])
             variant = variant_of_run(scored.path, scored.info)
             if name == one_line(scored.info.transform or ""):
                 described[name] = find_transform(scored.info.transform or "").description
