@@ -11,13 +11,13 @@ import tempfile
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
 from io import BufferedReader
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import BinaryIO, TypeVar, overload
 
 import msgspec
 
@@ -141,7 +141,14 @@ def write_json(path: Path, record: object) -> None:
 
 
 def write_atomically(path: Path, data: bytes | Iterable[bytes], mode: int = 0o644) -> None:
-    """Write `data`, or its parts, to a temporary file in the same folder, sync it, rename it.
+    """Write `data`, or its parts, to a file; see `atomic_file`."""
+    with atomic_file(path, mode) as file:
+        file.writelines((data,) if isinstance(data, bytes) else data)
+
+
+@contextmanager
+def atomic_file(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """Yield a temporary file in the same folder, which is synced and renamed at the end.
 
     Synced too is the folder, so that the new file survives a power cut.
     """
@@ -149,7 +156,7 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes], mode: int = 0o64
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.writelines((data,) if isinstance(data, bytes) else data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, mode)

@@ -31,7 +31,7 @@ from numbench.reporting.page import (
     read_web,
 )
 from numbench.reporting.read import read_report_data
-from numbench.reporting.scores_file import scores_parquet
+from numbench.reporting.scores_file import write_scores
 from numbench.reporting.tables.model import BuiltTable
 from numbench.reporting.tables.render import csv
 from numbench.reporting.tables.scores import BY_TASK, task_rows
@@ -101,9 +101,6 @@ def write_leaderboard(
         files |= {f"data/{name}.csv": csv(built) for name, built in tables.items()}
         files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
         files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted))
-        if data.runs:
-            scored = (run.scored for run in data.runs)
-            files["data/scores.parquet"] = b"".join(scores_parquet(scored))
     labels = [run.label for run in runs_shown]
     names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
     paths = [run.scored.path for run in runs_shown]
@@ -120,6 +117,8 @@ def write_leaderboard(
         files[address] = page.encode()
     for address, content in files.items():
         jsonl.write_atomically(out / address, content)
+    if runs_shown:
+        write_scores((run.scored for run in runs_shown), out / "data/scores.parquet")
     # Pages of runs that an earlier build wrote and this one did not.
     for path in (out / "models").glob("*.html"):
         if f"models/{path.name}" not in pages and _is_own_page(path):

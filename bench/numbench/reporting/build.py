@@ -20,7 +20,7 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render, write_figures
 from numbench.reporting.page import render_page
 from numbench.reporting.read import read_report_data
-from numbench.reporting.scores_file import scores_parquet
+from numbench.reporting.scores_file import write_scores
 from numbench.reporting.tables import (
     comparisons,
     findings,
@@ -120,8 +120,7 @@ def report(
         (out / "scores.parquet").unlink(missing_ok=True)
         if data.runs:
             on_progress("writing scores.parquet")
-            scored = scores_parquet(run.scored for run in data.runs)
-            jsonl.write_atomically(out / "scores.parquet", scored)
+            write_scores((run.scored for run in data.runs), out / "scores.parquet")
         on_progress("writing report.html")
         page = render_page(data, tables, figures, omitted)
         jsonl.write_atomically(out / "report.html", page.encode())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numbench.core import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRows, ScoredRun, signature
@@ -20,42 +21,20 @@ from numbench.stats.design import Column
 _ROWS_AT_ONCE = 2_000
 
 
-def scores_parquet(runs: Iterable[ScoredRun]) -> Iterator[bytes]:
-    """Yield the content of the file in parts, with one row group per run and task."""
-    file, pool = _Parts(), pa.default_memory_pool()
+def write_scores(runs: Iterable[ScoredRun], path: Path) -> None:
+    """Write the file, with one row group per run and task, atomically."""
+    pool = pa.default_memory_pool()
     # Other pools keep tens of megabytes that are free.
     pa.set_memory_pool(pa.system_memory_pool())
     try:
-        with pq.ParquetWriter(file, _SCHEMA, compression="zstd") as writer:
+        with (
+            jsonl.atomic_file(path) as file,
+            pq.ParquetWriter(file, _SCHEMA, compression="zstd") as writer,
+        ):
             for table in _tables(runs):
                 writer.write_table(table)
-                yield file.take()
-        yield file.take()
     finally:
         pa.set_memory_pool(pool)
-
-
-class _Parts(io.RawIOBase):
-    """A file whose bytes are taken as they are written."""
-
-    def __init__(self) -> None:
-        self._size, self._part = 0, bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._size
-
-    def write(self, data: Any) -> int:
-        self._part += data
-        self._size += len(data)
-        return len(data)
-
-    def take(self) -> bytes:
-        """Return the bytes that were written since the last call."""
-        part, self._part = bytes(self._part), bytearray()
-        return part
 
 
 def scores_table(runs: Iterable[ScoredRun]) -> pa.Table:
@@ -73,7 +52,8 @@ def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
 
 def _table(run: ScoredRun, task: str, rows: ScoredRows) -> pa.Table:
     part = _Rows(run, task, rows, list(rows))
-    arrays = [_array(kind, values(part)) for kind, values in _COLUMNS.values()]
+    columns = _COLUMNS.values()
+    arrays = [pa.array(values(part), kind, from_pandas=True) for kind, values in columns]
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
@@ -84,27 +64,6 @@ class _Rows(NamedTuple):
     task: str
     rows: ScoredRows
     read: Sequence[ScoredItem]
-
-
-def _array(kind: pa.DataType, values: Sequence[str | None] | Column) -> pa.Array:
-    """Return values as an array. `pa.array` would import pandas."""
-    if kind == pa.string():
-        known = np.array([value is not None for value in values])
-        texts = [(value or "").encode() for value in values]
-        data = [np.cumsum([0, *map(len, texts)], dtype=np.int32), b"".join(texts)]
-    elif kind == pa.bool_():
-        known = np.full(len(values), True)
-        data = [_bits(values)]
-    else:
-        numbers = np.array(values, dtype=np.float64)
-        known = ~np.isnan(numbers)
-        data = [np.where(known, numbers, 0).astype(kind.to_pandas_dtype())]
-    valid = None if known.all() else pa.py_buffer(_bits(known))
-    return pa.Array.from_buffers(kind, len(values), [valid, *map(pa.py_buffer, data)])
-
-
-def _bits(mask: Any) -> Any:
-    return np.packbits(mask, bitorder="little")
 
 
 def _answer_text(answer: Answer | None) -> str | None:
