@@ -115,7 +115,8 @@ def equal(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def draw(spec: FigureSpec, data: ReportData) -> Mapping[str, Figure]:
     result = spec.draw(data)
     assert not isinstance(result, str), result
-    return {spec.name: result} if isinstance(result, Figure) else result
+    figures = [result] if isinstance(result, Figure) else result
+    return dict(zip(spec.stems(len(figures)), figures, strict=True))
 
 
 def assert_all_legible(spec: FigureSpec, data: ReportData) -> None:

@@ -38,7 +38,8 @@ class Column:
 class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the file says of a table or figure. needs: the kind of runs that it is about.
 
-    columns: a text is the name of one of the columns that several tables have.
+    columns: a text is the name of one of the columns that several tables have. kinds: of errors, in
+    the order of the figure, with their categories.
     """
 
     caption: str
@@ -46,6 +47,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: tuple[Column | str, ...] = ()
     latex: bool = False
     needs: RunKind = "scores"
+    kinds: dict[str, tuple[str, ...]] = {}
 
 
 class Declarations(msgspec.Struct, frozen=True):

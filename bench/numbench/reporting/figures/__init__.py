@@ -99,8 +99,8 @@ def render(
             if isinstance(drawn, str):
                 omitted[spec.name] = drawn
                 continue
-            figures = {spec.name: drawn} if isinstance(drawn, Figure) else drawn
-            for stem, figure in figures.items():
+            figures = [drawn] if isinstance(drawn, Figure) else drawn
+            for stem, figure in zip(spec.stems(len(figures)), figures, strict=True):
                 files = plot_style.render_figure(figure, needed)
                 rendered.append(RenderedFigure(stem, spec, files))
     return rendered, omitted

@@ -61,7 +61,7 @@ def _difficulty(data: ReportData) -> Drawn:
     indices = [index for index, run in enumerate(data.runs) if run.tasks]
     if not indices:
         return "no counted answers"
-    return by_runs("difficulty", indices, lambda part: _difficulty_of(data, part))
+    return by_runs(indices, lambda part: _difficulty_of(data, part))
 
 
 def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:

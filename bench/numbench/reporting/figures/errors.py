@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from statistics import fmean
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from numbench.plot_style import FULL_WIDTH, PALETTE
 from numbench.records import Estimate
 from numbench.reporting.data import ReportData, amount_estimate
+from numbench.reporting.declarations import declarations
 from numbench.reporting.figures.draw import (
     Dot,
     color_bar,
@@ -31,22 +31,7 @@ from numbench.reporting.values import RunConfiguration, row_stratum
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
 
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "rounded or cut off": ("rounding", "precision"),
-    "one slip: sign, carry, power of ten, swapped digits": ("sign", "magnitude", "carry", "swap"),
-    "within 1%": ("digit",),
-    "more than 1% off": ("rough", "other"),
-    "another choice, list, form or deviation": (
-        "form",
-        "operand",
-        "sample_std",
-        "order",
-        "count",
-        "altered",
-        "choice",
-    ),
-    "no readable answer": ("notation", "format", "truncated", "refused", "empty"),
-}
+KINDS = declarations().figures["failures"].kinds
 """Kind of error → the categories of `numbench.scoring.error_kinds`, in the order of the bars."""
 
 _KIND_OF = {category: kind for kind, categories in KINDS.items() for category in categories}

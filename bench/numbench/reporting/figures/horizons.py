@@ -24,7 +24,7 @@ from numbench.reporting.figures.draw import (
     score_axis,
     size_axis,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, numbered, run_styles
+from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, run_styles
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun, horizon_tasks
 from numbench.reporting.tables.horizons import shown_h50
 from numbench.stats.intervals import wilson
@@ -37,7 +37,7 @@ _SPREAD = 0.7
 
 
 def _horizons(data: ReportData) -> Drawn:
-    return by_runs("horizons", range(len(data.horizons)), lambda part: _dots(data, part))
+    return by_runs(range(len(data.horizons)), lambda part: _dots(data, part))
 
 
 def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
@@ -108,7 +108,7 @@ def _within(horizon: TaskHorizon, estimate: Sequence[float]) -> Estimate:
 
 
 def _horizon_curves(data: ReportData) -> Drawn:
-    return numbered("horizon_curves", [horizon_curves(run) for run in data.horizons])
+    return list(map(horizon_curves, data.horizons))
 
 
 def horizon_curves(run: HorizonRun) -> Figure:

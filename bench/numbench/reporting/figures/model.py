@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.colors import to_hex, to_rgb
@@ -21,15 +21,15 @@ MAX_RUNS_PER_FIGURE = 8
 _TINTS = (0.0, 0.3, 0.5, 0.62)
 """The proportion of white in the colors of a model's runs."""
 
-Drawn = Figure | Mapping[str, Figure] | str
-"""A figure, several by stem, or the reason why there is none."""
+Drawn = Figure | Sequence[Figure] | str
+"""A figure, several, or the reason why there is none."""
 
 
 @dataclass(frozen=True)
 class FigureSpec:
     """The declaration of a figure.
 
-    name: stem of its file. draw: returns the figure, or several by stem (`NAME_1`, `NAME_2` …).
+    name: stem of its file, or with a number of several (`NAME_1`, `NAME_2` …).
     """
 
     name: str
@@ -40,36 +40,28 @@ class FigureSpec:
         """The caption, and the kind of runs that the figure is about."""
         return declarations().figures[self.name]
 
+    def stems(self, count: int) -> list[str]:
+        """Return the stems of so many files, with a number if there are several."""
+        numbers = range(1, count + 1)
+        return [f"{self.name}_{number}" for number in numbers] if count > 1 else [self.name]
+
     def owns(self, stem: str) -> bool:
         """Return whether a file with this stem is one of the figure's."""
         return re.fullmatch(rf"{re.escape(self.name)}(_\d+)?", stem) is not None
 
 
-def by_dataset(
-    data: ReportData, name: str, draw: Callable[[DatasetGroup, str], Figure | str]
-) -> Drawn:
+def by_dataset(data: ReportData, draw: Callable[[DatasetGroup, str], Figure | str]) -> Drawn:
     """Draw a figure per dataset; with several datasets, each has its name as the title."""
     is_single = len(data.datasets) == 1
     results = [draw(group, "" if is_single else group.heading) for group in data.datasets]
-    figures = [result for result in results if isinstance(result, Figure)]
-    return numbered(name, figures) if figures else results[0]
+    return [result for result in results if isinstance(result, Figure)] or str(results[0])
 
 
-def by_runs(
-    name: str, indices: Sequence[int], draw: Callable[[Sequence[int]], Figure]
-) -> Mapping[str, Figure]:
+def by_runs(indices: Sequence[int], draw: Callable[[Sequence[int]], Figure]) -> Drawn:
     """Draw one figure for up to eight runs, or several with about equally many runs."""
     count = -(-len(indices) // MAX_RUNS_PER_FIGURE)
     size = -(-len(indices) // count)
-    parts = [indices[start : start + size] for start in range(0, len(indices), size)]
-    return numbered(name, [draw(part) for part in parts])
-
-
-def numbered(name: str, figures: Sequence[Figure]) -> Mapping[str, Figure]:
-    """Return the figures by stem, which has a number if there are several."""
-    if len(figures) == 1:
-        return {name: figures[0]}
-    return {f"{name}_{number}": figure for number, figure in enumerate(figures, 1)}
+    return [draw(indices[start : start + size]) for start in range(0, len(indices), size)]
 
 
 def run_label(data: ReportData, run: Configuration) -> str:

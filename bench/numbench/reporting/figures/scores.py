@@ -43,7 +43,6 @@ _MAX_LEAD_MODELS = 4
 
 def _pareto(
     data: ReportData,
-    name: str,
     what: str,
     axis: str,
     price: Callable[[Configuration], Estimate | None],
@@ -73,17 +72,17 @@ def _pareto(
         front(figure, axes, points, f"{data.reference_noun}s")
         return figure
 
-    return by_dataset(data, name, draw)
+    return by_dataset(data, draw)
 
 
 def _tokens(data: ReportData) -> Drawn:
     price = partial(data.estimate, measure="generated_tokens")
-    return _pareto(data, "pareto_tokens", "token counts", "generated tokens per answer", price)
+    return _pareto(data, "token counts", "generated tokens per answer", price)
 
 
 def _cost(data: ReportData) -> Drawn:
     axis = "US dollars per 1,000 questions"
-    return _pareto(data, "pareto_cost", "known costs", axis, data.cost)
+    return _pareto(data, "known costs", axis, data.cost)
 
 
 def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
@@ -185,8 +184,5 @@ def _polygon(
 FIGURES = (
     FigureSpec("pareto_tokens", _tokens),
     FigureSpec("pareto_cost", _cost),
-    FigureSpec(
-        "radar",
-        lambda data: by_dataset(data, "radar", lambda group, title: _radar(data, group, title)),
-    ),
+    FigureSpec("radar", lambda data: by_dataset(data, partial(_radar, data))),
 )
