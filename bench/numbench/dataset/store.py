@@ -53,6 +53,11 @@ class Dataset:
         return self.manifest.name
 
     @property
+    def label(self) -> str:
+        """The name with the start of the hash: `v1@3f9c2a`."""
+        return f"{self.name}@{self.manifest.sha256[:6]}"
+
+    @property
     def tasks(self) -> tuple[str, ...]:
         """The tasks of the dataset in registry order. Raises BadInput if one is not installed."""
         present = {entry.task for entry in self.manifest.files}

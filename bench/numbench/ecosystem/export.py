@@ -96,11 +96,6 @@ def system_prompt(task: str) -> str:
     return load_prompt_set().system_prompt(task) or ""
 
 
-def dataset_version(dataset: Dataset) -> str:
-    """Return name and content hash of a dataset: `v1@3f9c2a`."""
-    return f"{dataset.name}@{dataset.manifest.sha256[:6]}"
-
-
 def copy_dataset(source: Dataset, out: Path) -> None:
     """Copy the files of `source` to the folder `out`, the manifest last.
 

@@ -10,7 +10,7 @@ import msgspec
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
-from numbench.ecosystem.export import dataset_version, require_extra
+from numbench.ecosystem.export import require_extra
 from numbench.ecosystem.inspect_log import INSPECT_TASK_NAME
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
@@ -131,7 +131,7 @@ def _find_dataset(path: Path, name: str, sha256: str, override: str | None) -> D
         if source and source.manifest.sha256.startswith(sha256):
             return source
         if source:
-            reason = reason or f"{source.path} is {dataset_version(source)}"
+            reason = reason or f"{source.path} is {source.label}"
     raise BadInput(
         f"{path}: its questions are of the dataset {own}, but {reason}; import this log by itself "
         "and name the folder of its dataset with --dataset"

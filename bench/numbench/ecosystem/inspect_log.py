@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numbench.ecosystem.export import METRIC_NAMES, dataset_version, require_extra
+from numbench.ecosystem.export import METRIC_NAMES, require_extra
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.journal.run_folder import find_runs
@@ -233,7 +233,7 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         task_id=identity,
         created=_iso_time(info.created) or _UNKNOWN_CREATED,
         task=f"numbench/{source.name}",
-        task_version=dataset_version(source),
+        task_version=source.label,
         task_registry_name=INSPECT_TASK_NAME,
         task_args=arguments,
         task_args_passed=arguments,

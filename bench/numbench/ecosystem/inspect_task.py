@@ -34,7 +34,7 @@ from inspect_ai.solver import TaskState, generate
 
 from numbench._version import __version__
 from numbench.dataset.store import open_dataset
-from numbench.ecosystem.export import METRIC_NAMES, dataset_version, metric_values
+from numbench.ecosystem.export import METRIC_NAMES, metric_values
 from numbench.ecosystem.inspect_log import INSPECT_TASK_NAME
 from numbench.errors import BadInput
 from numbench.models.base import Message
@@ -187,7 +187,7 @@ def v1(
         ),
         solver=generate(),
         scorer=[log_smape(), exact_match(), compliance()],
-        version=dataset_version(source),
+        version=source.label,
         metadata={
             "numbench": __version__,
             "dataset_sha256": source.manifest.sha256,

@@ -19,7 +19,6 @@ from numbench.dataset.store import Dataset
 from numbench.ecosystem.export import (
     METRIC_NAMES,
     copy_dataset,
-    dataset_version,
     metric_values,
     render_template,
     system_prompt,
@@ -45,7 +44,7 @@ def export_lm_eval(source: Dataset, out: Path) -> str:
     values = {
         "group": group,
         "metrics": METRIC_NAMES,
-        "version": dataset_version(source),
+        "version": source.label,
         "test_split": TEST_SPLIT,
         "examples_split": EXAMPLES_SPLIT,
         "max_tokens": MAX_TOKENS,

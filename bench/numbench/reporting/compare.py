@@ -344,7 +344,7 @@ def side_of(run: ScoredRun) -> Side:
     }
     sha256 = run.dataset.manifest.sha256
     signatures = {task: signature(run, task) for task in run.rows}
-    known = compared_run(run.path, run.info, f"{run.dataset.name}@{sha256[:6]}", signatures)
+    known = compared_run(run.path, run.info, run.dataset.label, signatures)
     return Side(known, run.info, sha256, run_values(run), items)
 
 

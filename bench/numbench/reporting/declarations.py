@@ -51,8 +51,13 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Declarations(msgspec.Struct, frozen=True):
-    """The content of the file, by name."""
+    """The content of the file, by name.
 
+    lead: the figures that the page begins with. sections: heading → names of tables and figures.
+    """
+
+    lead: tuple[str, ...]
+    sections: dict[str, tuple[str, ...]]
     columns: dict[str, Column]
     tables: dict[str, Declaration]
     figures: dict[str, Declaration]

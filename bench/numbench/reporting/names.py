@@ -35,7 +35,7 @@ def level_rank(level: str) -> int:
 
 def dataset_label(run: ScoredRun) -> str:
     """Return `v1@3f9c2a`: the dataset's name and the first six digits of its hash."""
-    return one_line(f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}")
+    return one_line(run.dataset.label)
 
 
 def variant_name(info: RunInfo) -> str:

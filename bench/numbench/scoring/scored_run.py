@@ -246,7 +246,7 @@ def signature(run: ScoredRun, task: str) -> str:
     info = run.info
     parts = (
         ("numbench", __version__),
-        ("data", f"{run.dataset.name}@{run.dataset.manifest.sha256[:6]}"),
+        ("data", run.dataset.label),
         ("prompt", info.prompt.label),
         *([("transform", info.transform)] if info.transform else []),
         ("protocol", run.protocol),

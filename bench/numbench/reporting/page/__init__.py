@@ -14,6 +14,7 @@ from markupsafe import Markup
 from numbench._version import __version__
 from numbench.reporting.answer import answers, how_to_compare
 from numbench.reporting.data import ReportData
+from numbench.reporting.declarations import declarations
 from numbench.reporting.figures import RenderedFigure
 from numbench.reporting.names import escape_invisible, json_block
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
@@ -30,24 +31,6 @@ PAPER_URL = "https://arxiv.org/abs/2510.06824"
 WEB = Path(__file__).parent / "web"
 STYLES = ("page.css", "items.css")
 _SCRIPTS = ("dom.js", "state.js", "tables.js", "figures.js", "items.js")
-_LEAD_FIGURES = ("horizons", "pareto_tokens", "radar")
-"""Names of the figures that the page begins with, below the summary."""
-
-_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Tasks": ("log_smape", "exact_match", "tokens", "by_task", "difficulty"),
-    "Comparisons and prices": (
-        "comparisons",
-        "price",
-        "trend",
-        "pareto_cost",
-        "tools",
-        "variants",
-        "samples",
-    ),
-    "Errors": ("failures", "correct_digits", "findings", "memory_tests"),
-    "Problem sizes": ("horizons", "horizon_curves"),
-}
-"""Heading → names of tables and figures, in the order of the page. Coverage is only a file."""
 
 
 def render_page(
@@ -64,9 +47,10 @@ def render_page(
     sections: dict[str, list[BuiltTable | list[RenderedFigure]]] = {}
     # With other tasks than those of numbers, the table of scores has the same values.
     is_shown = {"exact_match": any(TASKS[task].metric == "log_smape" for task in data.tasks)}
-    for heading, names in _SECTIONS.items():
+    lead = declarations().lead
+    for heading, names in declarations().sections.items():
         for name in names:
-            images = [one for one in figures if one.spec.name == name not in _LEAD_FIGURES]
+            images = [one for one in figures if one.spec.name == name not in lead]
             built = tables.get(name)
             # Published configurations alone, which are folded, would leave an empty table.
             has_runs = built is not None and any(row.kind == "run" for row in built.rows)
@@ -87,7 +71,7 @@ def render_page(
             by_task={task: answers(data, task) for task in data.tasks},
             how_to_compare=how_to_compare(data),
             summary=tables.get("summary"),
-            lead=[one for name in _LEAD_FIGURES for one in figures if one.spec.name == name],
+            lead=[one for name in lead for one in figures if one.spec.name == name],
             sections={heading: parts for heading, parts in sections.items() if parts},
             has_references=bool(data.references),
             references=f"{data.reference_noun}s".capitalize(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -12,8 +13,8 @@ import numpy as np
 from markupsafe import Markup
 
 from numbench.dataset.store import read_published_labels
-from numbench.records import Answer, Item, Response, Score
-from numbench.reporting.digit_alignment import align_digits
+from numbench.records import Answer, Item, Response
+from numbench.reporting.digit_alignment import DigitAlignment, align_digits
 from numbench.reporting.names import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.paper_protocol import STUDY_NUMBER
@@ -46,11 +47,16 @@ class ItemData(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A scored item, with the index of its question and the answer it was compared with."""
+    """A scored item, with the index of its question and the answer it was compared with.
+
+    given: the answer that was read, None without one. alignment: of both.
+    """
 
     item_index: int
     scored: ScoredItem
     truth: Answer
+    given: Answer | None
+    alignment: DigitAlignment
 
 
 def item_data(runs: Sequence[ScoredRun]) -> ItemData:
@@ -132,42 +138,26 @@ def _compress(value: object) -> Markup:
 
 def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
     """Return the rows of a run; an item is added to `indices` with the next index."""
-    is_paper = run.protocol == "paper"
-    labels = read_published_labels(run.dataset.path) if is_paper else {}
+    # The paper protocol compares with the label of the study, if it has one.
+    labels = read_published_labels(run.dataset.path) if run.protocol == "paper" else {}
     dataset = run.dataset.manifest.sha256
-
-    def truth(row: ScoredItem) -> Answer:
-        if not is_paper:
-            return row.item.answer
-        # The paper protocol compares with the label of the study, if it has one.
-        label: Answer = labels.get(row.item.id, row.item.answer)
-        return _as_answer_kind(label, row.item)
-
-    return [
-        _Row(indices.setdefault((dataset, row.item.id), len(indices)), row, truth(row))
-        for rows in run.rows.values()
-        for row in rows
-    ]
+    known = []
+    for row in chain.from_iterable(run.rows.values()):
+        item, parsed = row.item, row.score.parsed
+        index = indices.setdefault((dataset, item.id), len(indices))
+        label: Answer = labels.get(item.id, item.answer)
+        truth = _as_answer_kind(label, item) if run.protocol == "paper" else item.answer
+        given = None if parsed is None else _as_answer_kind(parsed, item)
+        alignment = DigitAlignment(0, None) if given is None else align_digits(given, truth)
+        known.append(_Row(index, row, truth, given, alignment))
+    return known
 
 
 def _response_columns(rows: Sequence[_Row]) -> dict[str, object]:
     """Return the columns of the responses of a run; one value stands for equal ones."""
     columns: dict[str, list[object]] = {
-        name: [] for name in ("parsed", "label", "shift", "first_difference")
+        name: [value(row) for row in rows] for name, value in _COLUMNS.items()
     }
-    for _, scored, truth in rows:
-        item, parsed = scored.item, scored.score.parsed
-        given = None if parsed is None else _as_answer_kind(parsed, item)
-        shift, difference = (0, None) if given is None else align_digits(given, truth)
-        label = None if truth == item.answer else _short_answer(truth)
-        shown = (given and _short_answer(given), label, shift, difference)
-        for column, value in zip(columns.values(), shown, strict=True):
-            column.append(value)
-    for name, of_score in _SCORE_COLUMNS.items():
-        columns[name] = [of_score(row.scored.score) for row in rows]
-    for name, of_response in _RESPONSE_COLUMNS.items():
-        responses = [row.scored.response for row in rows]
-        columns[name] = [response and of_response(response) for response in responses]
     compact = {
         name: {"same": values[0]} if values.count(values[0]) == len(values) else values
         for name, values in columns.items()
@@ -200,26 +190,36 @@ _ITEM_COLUMNS: dict[str, Callable[[Item], object]] = {
     "truth": lambda item: _short_answer(item.answer),
     "base10": lambda item: item.difficulty.base10,
 }
-_SCORE_COLUMNS: dict[str, Callable[[Score], object]] = {
-    "sample": lambda score: score.sample,
-    "status": lambda score: score.status,
-    "correct": lambda score: int(score.exact_match),
-    "kind": lambda score: score.error_kind,
-    "smape": lambda score: score.log_smape,
-    "digits": lambda score: score.correct_digits,
-}
-_RESPONSE_COLUMNS: dict[str, Callable[[Response], object]] = {
-    "text": lambda response: truncate_middle(response.text, MAX_TEXT_LENGTH),
-    "reasoning": lambda response: (
-        response.reasoning_text and truncate_middle(response.reasoning_text, MAX_REASONING_LENGTH)
+
+
+def _of_response(value: Callable[[Response], object]) -> Callable[[_Row], object]:
+    return lambda row: row.scored.response and value(row.scored.response)
+
+
+_COLUMNS: dict[str, Callable[[_Row], object]] = {
+    "parsed": lambda row: row.given and _short_answer(row.given),
+    "label": lambda row: None if row.truth == row.scored.item.answer else _short_answer(row.truth),
+    "shift": lambda row: row.alignment.shift,
+    "first_difference": lambda row: row.alignment.first_difference,
+    "sample": lambda row: row.scored.sample,
+    "status": lambda row: row.scored.score.status,
+    "correct": lambda row: int(row.scored.score.exact_match),
+    "kind": lambda row: row.scored.score.error_kind,
+    "smape": lambda row: row.scored.score.log_smape,
+    "digits": lambda row: row.scored.score.correct_digits,
+    "text": _of_response(lambda known: truncate_middle(known.text, MAX_TEXT_LENGTH)),
+    "reasoning": _of_response(
+        lambda known: (
+            known.reasoning_text and truncate_middle(known.reasoning_text, MAX_REASONING_LENGTH)
+        )
     ),
-    "turns": _turns,
-    "finish": lambda response: response.finish_reason,
-    "failure": lambda response: (
-        response.error and truncate_middle(response.error.message, MAX_TEXT_LENGTH)
+    "turns": _of_response(_turns),
+    "finish": _of_response(lambda known: known.finish_reason),
+    "failure": _of_response(
+        lambda known: known.error and truncate_middle(known.error.message, MAX_TEXT_LENGTH)
     ),
-    "generated": lambda response: response.usage.generated,
-    "cost": lambda response: response.cost and float(f"{response.cost:.4g}"),
-    "latency": lambda response: response.latency and float(f"{response.latency:.3g}"),
-    "served": lambda response: response.served_model,
+    "generated": _of_response(lambda known: known.usage.generated),
+    "cost": _of_response(lambda known: known.cost and float(f"{known.cost:.4g}")),
+    "latency": _of_response(lambda known: known.latency and float(f"{known.latency:.3g}")),
+    "served": _of_response(lambda known: known.served_model),
 }
