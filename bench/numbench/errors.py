@@ -17,6 +17,9 @@ class MissingTask(BadInput):
     """A dataset or run has a task that no installed package provides."""
 
 
-def printable(text: str) -> str:
-    """Return `text` with non-printable characters escaped, safe to print in a terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+def printable(text: str, keeps: str = "") -> str:
+    """Return `text` with non-printable characters escaped, safe to print in a terminal.
+
+    keeps: characters that stay, such as line breaks.
+    """
+    return "".join(c if c.isprintable() or c in keeps else repr(c)[1:-1] for c in text)

@@ -40,18 +40,8 @@ HALF_WIDTH = 3.4
 SMALL_FONT_SIZE = 7.0
 """The smallest font size in points."""
 
-# Okabe and Ito's color-blind-safe palette without yellow, which is hard to see on white, and
-# without black, which is reserved for values over all runs; then Tol's wine and olive.
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#882255",
-    "#999933",
-)
+_STYLE = Path(__file__).with_name("figures.mplstyle")
+PALETTE: Sequence[str] = rc_params_from_file(_STYLE)["axes.prop_cycle"].by_key()["color"]
 BLACK = "#000000"
 GRAY = "#555555"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h", "p")
@@ -65,16 +55,6 @@ HATCHES = ("", "/////", "....", "\\\\\\\\\\", "xxxxx", "-----", "|||||")
 PUBLISHED_LINE: LinePattern = (0, (4, 2))
 """Published values have dashed lines and hollow markers in every figure."""
 
-LEVEL_COLORS = {
-    "maximal": "#0072B2",
-    "high": "#009E73",
-    "medium": "#CC79A7",
-    "low": "#56B4E9",
-    "minimal": "#D55E00",
-    "none": "#E69F00",
-}
-
-_STYLE = Path(__file__).with_name("figures.mplstyle")
 _REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None},

@@ -150,7 +150,7 @@ def _failure(error: BaseException) -> tuple[int, str]:
         return error.exit_code, str(error)
     if isinstance(error, OSError):
         return 1, f"{error.filename or 'input/output'}: {error.strerror or error}"
-    return 130, "interrupted"
+    return 130, str(error) or "interrupted"
 
 
 def _usage_message(error: Exception, called: Sequence[str]) -> str:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from numbench import api
 from numbench.cli.json_output import set_result
 from numbench.cli.options import (
@@ -53,8 +51,7 @@ def generate(**values: Any) -> None:
     try:
         dataset = api.generate(**given_values(values), on_file=print_file)
     except KeyboardInterrupt:
-        print_to_stderr("interrupted; no dataset written")
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt("interrupted; no dataset written") from None
     manifest = dataset.manifest
     items = sum(entry.items for entry in manifest.files)
     state = "written" if written else "exists already and is unchanged"

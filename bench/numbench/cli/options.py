@@ -237,13 +237,13 @@ def swept_values(values: dict[str, Any]) -> dict[str, list[Any]]:
 
 def print_to_stderr(message: str) -> None:
     """Print a message about a command, with control characters escaped."""
-    print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
+    print(printable(message, "\n"), file=sys.stderr)
 
 
 def print_lines(*lines: object) -> None:
     """Print lines on stdout, with control characters escaped."""
     for line in lines:
-        print("\n".join(map(printable, str(line).split("\n"))))
+        print(printable(str(line), "\n"))
 
 
 def console(width: int | None = None) -> Console:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -112,8 +111,7 @@ def run(
     plans = plan_suite(specs)
     _print_plans(plans)
     if not dry_run:
-        with exit_on_interrupt():
-            reports = set_result(run_suite(plans, is_correct, print_run_report, print_to_stderr))
+        reports = set_result(run_suite(plans, is_correct, print_run_report, print_to_stderr))
         _finish(given.get("out") or "results", reports)
 
 
@@ -184,8 +182,7 @@ def memory_test(*, dry_run: DryRun = False, **values: Any) -> None:
     def show(folder: Path, registration: Registration) -> None:
         print(f"registered: {folder / CERTIFICATE}, seed hash {registration.seed_sha256}")
 
-    with exit_on_interrupt():
-        reports = run_both(planned, is_correct, show, print_run_report, print_to_stderr)
+    reports = run_both(planned, is_correct, show, print_run_report, print_to_stderr)
     if not any(each.failure for each in reports):
         tested = set_result(read_outcome(planned.folder))
         if tested.registration.seed is not None:
@@ -203,8 +200,7 @@ def _run_one(spec: RunSpec, dry_run: bool) -> None:
     if dry_run:
         _print_plans([plan(spec)])
         return
-    with exit_on_interrupt():
-        report = run_model(spec, is_correct)
+    report = run_model(spec, is_correct)
     set_result([report])
     is_horizon = isinstance(spec, HorizonSpec)
     print_run_report(report, can_retry_errors=not is_horizon)
@@ -273,15 +269,3 @@ def _finish(folder: object, reports: Sequence[RunReport]) -> None:
     print(f"next: numbench report {folder}")
     if any(report.unanswered for report in reports):
         raise typer.Exit(INCOMPLETE)
-
-
-@contextmanager
-def exit_on_interrupt() -> Iterator[None]:
-    """Print what an interrupted run has done, and exit with code 130."""
-    from numbench.runner.active_run import RunInterrupted
-
-    try:
-        yield
-    except RunInterrupted as interruption:
-        print_to_stderr(str(interruption))
-        raise typer.Exit(130) from None

@@ -16,8 +16,8 @@ from numbench.plot_style import (
     FULL_WIDTH,
     GRAY,
     HALF_WIDTH,
-    LEVEL_COLORS,
     MARKERS,
+    PALETTE,
     PUBLISHED_LINE,
     SMALL_FONT_SIZE,
 )
@@ -35,7 +35,11 @@ from numbench.reporting.figures.draw import (
     set_title,
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset
+from numbench.reporting.names import LEVELS
 from numbench.tasks import TASKS
+
+_COLORS = dict(zip(LEVELS, (PALETTE[index] for index in (0, 2, 3, 5, 1, 4)), strict=True))
+"""The colors of reasoning levels."""
 
 _MIN_RADAR_TASKS = 3
 _MAX_LEAD_MODELS = 4
@@ -112,7 +116,7 @@ def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
         seen: list[str] = []
         for index, one in zip(group.runs, ones, strict=True):
             if one.name == model:
-                color = LEVEL_COLORS.get(one.level, BLACK)
+                color = _COLORS.get(one.level, BLACK)
                 marker = MARKERS[seen.count(one.level) % len(MARKERS)]
                 _polygon(axes, data, index, group.tasks, color, marker, one.level)
                 seen.append(one.level)
