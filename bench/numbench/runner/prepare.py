@@ -224,9 +224,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
             f"--samples {spec.samples}: at temperature 0 the samples are nearly identical; add "
             "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
         )
-    if spec.tools and "tools" in spec.params:
-        raise BadInput("--param tools: --tools sets it; omit one of them")
-    check_params(spec.params, description.level_request)
+    check_params(spec.params, description.level_request, {*sampling.split(), "tools"} & {*given})
 
 
 def _recorded_settings(

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from numbench.errors import BadInput
+from numbench.runner.options import option_name
 
 _OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-length"} | {
     "content-type", "host", "transfer-encoding"
@@ -95,10 +96,13 @@ def recorded_headers(headers: Mapping[str, str]) -> list[str]:
     )
 
 
-def check_params(params: Mapping[str, object], level_request: Mapping[str, object]) -> None:
+def check_params(
+    params: Mapping[str, object], level_request: Mapping[str, object], options: Iterable[str] = ()
+) -> None:
     """Raise BadInput for parameters that an option sets, or that are no JSON.
 
-    level_request: the parameters of the reasoning level, which `params` must not contradict.
+    level_request: the parameters of the reasoning level, and options: the names of further options
+    in use, which `params` must not contradict.
     """
     # Loading the models takes longer than the help of the command.
     from numbench.models.facts import OWN_PARAMETERS, folded
@@ -107,6 +111,7 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
         json.dumps(params, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"--param: not a JSON value: {error}") from None
+    set_by = {folded(name): option_name(name) for name in options}
     level_names = {folded(path[-1]) for path in _paths(level_request)}
     if "reasoningeffort" in level_names:
         level_names.add("effort")
@@ -120,6 +125,8 @@ def check_params(params: Mapping[str, object], level_request: Mapping[str, objec
             name = "responseformat"
         if advice := OWN_PARAMETERS.get(name):
             raise BadInput(f"--param {key}: {advice}")
+        if known := {*names} & set_by.keys():
+            raise BadInput(f"--param {key}: {set_by[known.pop()]} sets it; omit one of them")
         if names[-1] in level_names:
             raise BadInput(
                 f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "
