@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,8 @@ from numbench.records import CACHE_WRITES, Completion, Usage
 
 _FLAGS = ("has_batch_price", "reasons", "has_schema")
 _LISTS = ("levels", "lacks")
+_PRICE_FIELDS = ("input", "output", "cache_write", "priced_up_to", "has_batch_price")
+"""What a price takes from the map as it is."""
 
 EXTRACT = Path(__file__).with_name("model_map.csv")
 
@@ -192,17 +194,8 @@ def _mapped_price(route: str) -> Price | None:
     if facts is None or facts.input is None or facts.output is None:
         return None
     note = f"less is charged {facts.price_note}" if facts.price_note else ""
-    return Price(
-        route=route,
-        input=facts.input,
-        output=facts.output,
-        cache_write=facts.cache_write,
-        date="",
-        source=load_model_map().source,
-        priced_up_to=facts.priced_up_to,
-        has_batch_price=facts.has_batch_price,
-        note=note,
-    )
+    known: dict[str, Any] = {name: getattr(facts, name) for name in _PRICE_FIELDS}
+    return Price(route=route, date="", source=load_model_map().source, note=note, **known)
 
 
 def cost(usage: Usage, price: Price, cache_writes: int = 0) -> float | None:
