@@ -18,7 +18,6 @@ from numbench.reporting.references import has_references, read_references
 from numbench.reporting.values import (
     Configuration,
     Measure,
-    RunConfiguration,
     run_configurations,
 )
 from numbench.scoring import ScoredRun

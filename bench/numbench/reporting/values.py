@@ -204,7 +204,7 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """A model at a reasoning level on a dataset: a run, or a published reference.
+    """A model at a reasoning level on a dataset: a run or a reference.
 
     note: distinguishes runs of the same model and level, otherwise empty. dataset: `v1@3f9c2a`.
     scored: the responses; None for a reference. published: measure → task → published mean, for
@@ -219,7 +219,7 @@ class Configuration:
     values: RunValues
     scored: ScoredRun | None = None
     published: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    completeness: Completeness = Completeness({})
+    completeness: Completeness = field(default=Completeness({}))
 
     @property
     def name(self) -> str:
