@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
 from bittoken.network import ModelConfig, ModelShape, PositiveInt
 from numbench.errors import BadInput
+from numbench.models.base import merge_parameters
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.shards import check_bits
 
@@ -182,7 +183,7 @@ def load_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     try:
         raw = _read(path)
         for override in overrides:
-            raw = _merge(raw, _parse_override(override))
+            raw = merge_parameters(raw, _parse_override(override))
         raw.setdefault("name", path.stem)
         recipe = msgspec.convert(raw, Recipe)
         recipe.check()
@@ -213,7 +214,7 @@ def _read(path: Path) -> dict[str, Any]:
         return raw
     inherited = _read(_find(str(raw.pop("base")), path.parent))
     inherited.pop("name", None)
-    return _merge(inherited, raw)
+    return merge_parameters(inherited, raw)
 
 
 def _parse_override(text: str) -> dict[str, Any]:
@@ -232,16 +233,6 @@ def _parse_override(text: str) -> dict[str, Any]:
         parsed = {part: parsed}
     result: dict[str, Any] = parsed
     return result
-
-
-def _merge(base: dict[str, Any], override: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in override.items():
-        old = merged.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
-            value = _merge(old, value)
-        merged[key] = value
-    return merged
 
 
 def _check_tasks(field: str, names: Sequence[str], known: Sequence[str]) -> None:

@@ -1,4 +1,7 @@
-"""Typed, atomic reading and writing of JSON and JSONL files; errors name file, line and field."""
+"""Typed reading and writing of JSON and JSONL files, and atomic writing of any file.
+
+Errors name file, line and field.
+"""
 
 from __future__ import annotations
 

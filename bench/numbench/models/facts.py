@@ -236,6 +236,7 @@ class HostedProvider(Facts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     stream_options: whether a stream of Chat Completions has its usage only on request.
     quota_recovers: whether the code for a spent account is also used for limits per minute.
     header_variables: headers that environment variables may set.
+    reports_cost: whether responses have their price in dollars.
     batch: the batch API; batch_discount: the share of the price that it takes off.
     """
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ from numbench.scoring.scored_run import Completeness, completeness, counted_rows
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
 
-VALUES = ("score", "exact_match", "by_value", "generated_tokens", "cost")
-"""The fields of `TaskValues` with a value of each item."""
+Measure = Literal["score", "exact_match", "by_value", "generated_tokens", "cost"]
+"""A value of an item that tables average: a field of `TaskValues`."""
+VALUES: tuple[Measure, ...] = get_args(Measure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +171,6 @@ def make_stratum(
     order = np.argsort(difficulty, kind="stable")
     design = Design(order, share_per_item) if share_per_item else None
     return Stratum(task, values, design, operands)
-
-
-Measure = Literal["score", "exact_match", "by_value", "generated_tokens", "cost"]
-"""A value of an item that tables average: a field of `TaskValues`."""
 
 
 class FormatScores(NamedTuple):
