@@ -182,6 +182,9 @@ def test_a_baseline_stands_for_its_run(old: Path, tmp_path: Path, call: Call) ->
     assert kept.kind == "reference" and kept.cells["score"] == of_old.cells["score"]
     assert "baselines" in kept.group and kept.cells["model"].endswith("(baseline)")
     assert "1 reference: 1 significantly higher." in report._repr_markdown_()
+    (part,) = nb.export(fallen, to="baseline", out=tmp_path / "part.json").files
+    _, kept = nb.report([old, part], out=tmp_path / "part").tables["summary"].rows
+    assert kept.part == "351 of 360 answered" and kept.cells["ranks"] is None
     alone = call("report", file, "--out", tmp_path / "none")
     assert alone.code == 2 and "no run on its dataset" in alone.err
     for arguments, message in (

@@ -42,11 +42,8 @@ NAMES = (
     ("tab\tand\nline", "none"),
 )
 BY_NAME = {spec.name: spec for spec in FIGURES}
-OF_SCORES = [
-    pytest.param(spec, id=spec.name)
-    for spec in FIGURES
-    if spec.declaration.needs == "scores" and spec.name != "trend"
-]
+ALL = [each for each in FIGURES if each.name != "trend"]
+OF_SCORES = [each for each in ALL if each.declaration.needs == "scores"]
 
 
 def answers(index: int) -> dict[str, Response]:
@@ -130,7 +127,7 @@ def assert_all_legible(spec: FigureSpec, data: ReportData) -> None:
 
 
 @pytest.mark.parametrize("which", ["nine hostile names", "equal values, empty cells", "one run"])
-@pytest.mark.parametrize("spec", OF_SCORES)
+@pytest.mark.parametrize("spec", OF_SCORES, ids=lambda spec: spec.name)
 def test_figures_of_any_runs_are_legible(
     spec: FigureSpec, which: str, many: list[Path], equal: list[Path]
 ) -> None:
@@ -141,9 +138,7 @@ def test_figures_of_any_runs_are_legible(
         assert_all_legible(spec, data)
 
 
-@pytest.mark.parametrize(
-    "spec", [pytest.param(each, id=each.name) for each in FIGURES if each.name != "trend"]
-)
+@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.name)
 def test_several_datasets_samples_wordings_and_sizes_are_legible(
     spec: FigureSpec, synthetic_data: ReportData
 ) -> None:
