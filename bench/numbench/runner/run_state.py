@@ -30,8 +30,9 @@ error: a permanent failure. failed: a temporary one.
 
 @dataclass
 class RunState:
-    """What the responses of a run on disk say, without their texts.
+    """What the responses of a run on disk say when a call begins, without their texts.
 
+    Only `costs` and `served` then count the responses of the call too.
     outcomes: of each request with a response; an error never replaces an answer. uncollected: the
     ids of the requests that have no response from their job yet, by the key of the job.
     in_progress: those of active jobs. results: what counts of each request of the run. costs: of
