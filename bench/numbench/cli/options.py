@@ -97,6 +97,13 @@ class CommandWithPanels(TyperCommand):
 class CommandGroups(TyperGroup):
     """A program whose help shows the commands under the headings of their groups."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. Raises Abort if it is interrupted, for which typer has no message."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interruption:
+            raise typer.Abort(str(interruption)) from interruption
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a list of commands for each group."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
