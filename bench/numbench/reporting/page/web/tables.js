@@ -107,7 +107,8 @@ function fold(one) {
   const part = one.bodies.find(({ group, rows }) => group && rows.every(isPublished));
   const count = published.filter((row) => !details.has(row)).length;
   const isRanked = one.heads.some((head) => head.dataset.field === 'ranks');
-  const button = element('button', { type: 'button', class: 'fold' }, `${formatCount(count)} rows of published configurations${isRanked ? ' (the ranks count them)' : ''}`);
+  const names = document.querySelector('[data-state=published]').parentElement.textContent.trim().toLowerCase();
+  const button = element('button', { type: 'button', class: 'fold' }, `${formatCount(count)} rows of ${names}${isRanked ? ' (the ranks count them)' : ''}`);
   button.addEventListener('click', () => setState({ published: value('published') ? '' : '1' }));
   listeners.push(() => button.setAttribute('aria-expanded', Boolean(value('published'))));
   if (part) {
