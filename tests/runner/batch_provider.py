@@ -61,15 +61,16 @@ class Provider(OpenAIJobs):
         job = self._job(name)
         if job["status"] in ("failed", "completed"):
             return
-        results = []
+        results, counts = [], Counter[str]()
         for request in reversed(self.requests(name)):
             self.received[request["custom_id"]] += 1
             response = self.answer(request, self.received[request["custom_id"]])
             if response is not None:
                 line = {"custom_id": request["custom_id"], "response": response, "error": None}
                 results.append(json.dumps(line))
+                counts["completed" if response["status_code"] == 200 else "failed"] += 1
         self.files[f"{name}-out"] = "\n".join(results).encode()
-        job |= {"status": "completed", "output_file_id": f"{name}-out"}
+        job |= {"status": "completed", "output_file_id": f"{name}-out", "request_counts": counts}
 
 
 def good_message(params: dict[str, Any], number: int) -> dict[str, Any] | None:

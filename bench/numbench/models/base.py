@@ -142,12 +142,14 @@ class BatchStatus(NamedTuple):
     is_finished: the job brings no further results, whether it succeeded or not.
     done: requests that ended with or without an answer, as far as the provider says so.
     state: the provider's name of the state.
+    answers: requests that ended with one; None if the provider counts nothing.
     error: why the job as a whole failed, if the provider says so.
     """
 
     is_finished: bool
     done: int
     state: str
+    answers: int | None = None
     error: Failure | None = None
 
 

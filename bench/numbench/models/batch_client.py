@@ -154,6 +154,7 @@ class BatchService(HostedServer, ABC):
             is_finished=is_final and not self._has_unpublished_results(response, state, counts),
             done=sum(counts.get(name, 0) for name in self.api.done),
             state=state,
+            answers=counts.get(self.api.done[0], 0) if any(counts.values()) else None,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
 

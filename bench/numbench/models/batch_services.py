@@ -24,6 +24,7 @@ from numbench.models.failures import (
 from numbench.models.formats import gemini
 from numbench.models.json_fields import (
     JsonObject,
+    decoded,
     object_at,
     objects_at,
     text_at,
@@ -93,13 +94,15 @@ class OpenAIBatchService(BatchService):
 
     def _completion(self, result: JsonObject) -> Completion:
         response = object_at(result, "response")
-        status = response.get("status_code")
-        if not response or type(status) is not int:
+        status, body = tokens_at(response, "status_code"), response.get("body")
+        if isinstance(body, str):
+            body = decoded(body.encode("utf-8", "replace"), body)
+        if status is None and not isinstance(body, dict):
             return failed_completion(_failure_without_response(result.get("error")))
-        completion = self._format.parse(response.get("body"))
-        if status == 200:
+        completion = self._format.parse(body)
+        if status is None or 200 <= status < 300:
             return completion
-        failure = failure_from_body(status, {}, response.get("body"))
+        failure = failure_from_body(status, {}, body)
         return failed_completion(failure, completion.usage, completion.cost)
 
     def _job_failure(self, job: JsonObject) -> Failure | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -51,6 +52,7 @@ class BatchJobs(ActiveRun):
         self._jobs_with: Counter[str] = Counter()
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
+        self._finished: dict[str, float] = {}
         self._uncollected = {key: set(ids) for key, ids in self.state.uncollected.items()}
         self._submitting: set[str] = set()
         self._one_job_at_a_time = False
@@ -79,7 +81,7 @@ class BatchJobs(ActiveRun):
         await self._resume_jobs()
         await self._submit_open()
         while self._active_jobs:
-            await self._collect(await self._wait_for_one())
+            await self._collect(*await self._wait_for_one())
             await self._wait_for_queue()
             await self._submit_open()
 
@@ -181,8 +183,8 @@ class BatchJobs(ActiveRun):
         item = self.prepared.dataset.by_id.get(item_id)
         return self._open.get(request_id) or (ItemSample(item, sample) if item else None)
 
-    async def _wait_for_one(self) -> Job:
-        """Return the first active job that has finished."""
+    async def _wait_for_one(self) -> tuple[Job, dict[str, Completion]]:
+        """Return the first active job that has finished, with its results."""
         pause = self.policy.poll_interval
         while True:
             for job in list(self._active_jobs.values()):
@@ -190,13 +192,29 @@ class BatchJobs(ActiveRun):
                 self._status[job.key] = status
                 self.report_progress()
                 if status.is_finished:
-                    return job
+                    results = await self._with_retries(partial(self._results, job))
+                    if not self._awaits_results(job, results):
+                        return job, results
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, self.policy.max_poll_interval)
 
-    async def _collect(self, job: Job) -> None:
+    def _awaits_results(self, job: Job, results: Mapping[str, Completion]) -> bool:
+        """Return whether a finished job may get the rest of its results, which some add later."""
+        status, policy = self._status[job.key], self.policy
+        expected = len(job.items) if status.answers is None else status.done
+        waited = time.monotonic() - self._finished.setdefault(job.key, time.monotonic())
+        lacks_answers = self._lacks_answers(job, results)
+        patience = policy.outage_timeout if lacks_answers else policy.job_lookup_timeout
+        return status.error is None and len(results) < expected and waited < patience
+
+    def _lacks_answers(self, job: Job, results: Mapping[str, Completion]) -> bool:
+        """Return whether results lack answers that the provider counts, and so may bill."""
+        status = self._status[job.key]
+        found = sum(result.error is None for result in results.values())
+        return len(results) < status.done and found < (status.answers or 0)
+
+    async def _collect(self, job: Job, results: Mapping[str, Completion]) -> None:
         """Store the results of a finished job, also of requests that this call does not make."""
-        results = await self._with_retries(partial(self._results, job))
         error = self._status[job.key].error
         if results:
             self._queue_refusals = 0
@@ -205,9 +223,10 @@ class BatchJobs(ActiveRun):
         elif not results and error is not None and error.kind != "transient":
             self._close(job)
             raise NumbenchError(f"the batch job {job.id} failed: {error.message}")
+        may_be_billed = self._lacks_answers(job, results)
         for request_id in job.items:
             if request_id in self._uncollected[job.key]:
-                await self._complete(request_id, results.get(request_id), job)
+                await self._complete(request_id, results.get(request_id), job, may_be_billed)
         self._close(job)
 
     def _reduce_load(self, job: Job, error: Failure) -> None:
@@ -246,21 +265,28 @@ class BatchJobs(ActiveRun):
         for request_id in job.items:
             self.costs.release(request_id)
 
-    async def _complete(self, request_id: str, result: Completion | None, job: Job) -> None:
-        """Store the result of a request, unless it is to be submitted again and was free."""
+    async def _complete(
+        self, request_id: str, result: Completion | None, job: Job, may_be_billed: bool
+    ) -> None:
+        """Store the result of a request, unless it is to be submitted again and was free.
+
+        may_be_billed: whether a request without a result may have been billed.
+        """
         is_open, requested = request_id in self._open, self._requested(request_id)
-        if requested is None or (result is None and not is_open):
+        if requested is None or (result is None and not (is_open or may_be_billed)):
             return
-        if result is None:
-            result = Completion(
-                error=transient_failure("the batch job ended without a result for this question")
-            )
         attempts = Attempts(requested, number=self._jobs_with[request_id])
+        if result is None:
+            message = "the batch job ended without a result for this question"
+            result = Completion(error=transient_failure(message, may_be_billed))
+            if may_be_billed:
+                attempts.possibly_billed_attempts = 1
+                self.costs.add_possibly_billed(requested.task)
         completion = self.prepared.with_cost(result, is_batch=True)
         is_last = attempts.number >= self.policy.max_batch_attempts
         is_repeated = is_open and is_retryable(result.error) and not is_last
         self.stats.report.retries += is_repeated
-        if is_repeated and completion.cost is None:
+        if is_repeated and completion.cost is None and not attempts.possibly_billed_attempts:
             return
         response = await self.store(attempts, completion, job)
         if is_open and not is_repeated:
