@@ -28,10 +28,10 @@ _NO_CREDIT, _SPENT_ACCOUNT = pattern("no_credit"), pattern("spent_account_codes"
 _WRONG_PATH = pattern("wrong_path")
 _DAILY_LIMIT = pattern("daily_limit")
 
-_TEMPORARY_STATUSES = frozenset({408, 409, 423, 424, 425, 499})
-"""Statuses below 500 of errors that may not recur."""
+_TEMPORARY_STATUSES = frozenset({408, 409, 423, 424, 425, 444, 460, 498, 499})
+"""Statuses below 500 of errors that may not recur; 498 is a lack of capacity at Groq."""
 
-_UNPROCESSED_STATUSES = frozenset({409, 423, 425, 501, 503, 505, 529})
+_UNPROCESSED_STATUSES = frozenset({409, 423, 425, 498, 501, 503, 505, 529})
 """Statuses of temporary errors that say that the request was not processed."""
 
 _LONGEST_WAIT_SECONDS = 600.0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,6 +47,9 @@ JsonObject = Mapping[str, object]
 
 _MAX_TOKEN_COUNT = 2**53
 """A larger number is not a token count, and some JSON readers do not keep it exactly."""
+
+
+_MAX_DOLLARS = 1e6
 
 
 class InvalidJson(ValueError):
@@ -134,12 +136,12 @@ def tokens_at(body: object, path: str = "") -> int | None:
     return int(value) if 0 <= value <= _MAX_TOKEN_COUNT and value == int(value) else None
 
 
-def dollars_at(body: object, path: str = "") -> float | None:
-    """Return the amount of money at a path: finite, 0 or more."""
+def dollars_at(body: object, path: str = "", units: float = 1.0) -> float | None:
+    """Return the US dollars at a path, in units per dollar, if an answer may cost so much."""
     value = value_at(body, path)
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return float(value) if 0 <= value <= sys.float_info.max else None
+    return value / units if 0 <= value <= _MAX_DOLLARS * units else None
 
 
 def join_texts(parts: Iterable[JsonObject], *names: str) -> str:
@@ -168,6 +170,13 @@ def updated(known: JsonObject, new: JsonObject) -> dict[str, object]:
 
 
 _TICKS_PER_DOLLAR = 10**10
+
+
+def error_in(body: object) -> object:
+    """Return the field `error`, None if nothing in it has a value: some servers always send it."""
+    error = value_at(body, "error")
+    is_empty = isinstance(error, dict) and not any(error.values())
+    return None if is_empty or not error else error
 
 
 def text_fields(body: object, **paths: str) -> dict[str, Scalar]:
@@ -249,18 +258,18 @@ def parse_cost(body: object) -> float | None:
     the provider's share is a separate field: without that the cost is unknown.
     """
     usage = object_at(body, "usage")
-    cost, ticks = dollars_at(usage, "cost"), dollars_at(usage, "cost_in_usd_ticks")
-    if cost is None and ticks is not None:
-        return ticks / _TICKS_PER_DOLLAR
+    cost = dollars_at(usage, "cost")
+    if cost is None:
+        return dollars_at(usage, "cost_in_usd_ticks", _TICKS_PER_DOLLAR)
     if usage.get("is_byok") is not True:
         return cost
     upstream = dollars_at(usage, "cost_details.upstream_inference_cost")
-    return None if cost is None or upstream is None else dollars_at(cost + upstream)
+    return None if upstream is None else dollars_at(cost + upstream)
 
 
 _EVENT_START = re.compile(rb"(\xef\xbb\xbf)?\s*(data|event|id|retry)?:")
 _FIELD = re.compile(rb"^(data|event): ?(.*)", re.MULTILINE)
-_END_MARKER = b"[DONE]"
+_END = re.compile(rb"^data: ?\[done\]\s*?$", re.MULTILINE | re.IGNORECASE)
 
 
 class IncompleteStream(InvalidJson):
@@ -282,15 +291,18 @@ def iter_events(content: bytes) -> Iterator[JsonObject]:
     """Yield the JSON objects of server-sent events.
 
     The data of an event of the type `error`, or of an object that says so, becomes
-    `{"error": data}`, if it has no such key. Some servers separate events by one line end only:
-    then each line of data is an event. Raises InvalidJson for a malformed event.
+    `{"error": data}`, if it has no such key. What follows the end marker does not count. Some
+    servers separate events by one line end only: then each line of data is an event. Raises
+    InvalidJson for a malformed event.
     """
     data: list[bytes] = []
     event_type, end = b"", 0
     content = content.removeprefix(b"\xef\xbb\xbf")
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    marker = _END.search(content)
+    stop = marker.start() if marker else len(content)
     # Everything between the fields is skipped at once, be it megabytes of blank lines.
-    for field in _FIELD.finditer(content):
+    for field in _FIELD.finditer(content, 0, stop):
         name, value = field.groups()
         is_new = content.find(b"\n\n", end, field.start()) >= 0
         if is_new or (data and name == b"event"):
@@ -310,11 +322,29 @@ def _decode_event(event_type: bytes, lines: Sequence[bytes]) -> Iterator[JsonObj
     if event_type == b"error":
         error = decoded(data, data.decode("utf-8", "replace"))
         has_key = isinstance(error, dict) and error.get("error")
-        yield object_at(error) if has_key else {"error": error or {"message": ""}}
+        yield (
+            object_at(error)
+            if has_key
+            else {"error": error or {"message": "the server reported an error"}}
+        )
     elif len(lines) > 1 and decoded(data) is None:
         for line in lines:
             yield from _decode_event(event_type, [line])
-    elif data and data.strip() != _END_MARKER:
+    elif b"{" in data:
+        # Other texts are signs of life.
         event = object_at(decode_json(data))
-        is_error = event.get("object") == "error" or "detail" in event
-        yield {"error": event} if is_error and not event.get("error") else event
+        yield {"error": event} if _is_error(event) and not event.get("error") else event
+
+
+def _is_error(event: JsonObject) -> bool:
+    """Return whether an event is an error without the key `error`: a message alone or with a code.
+
+    FastAPI's message may be a list.
+    """
+    known = {
+        FIELDS.get(name.lower())
+        for name, value in event.items()
+        if value and isinstance(value, str | int)
+    }
+    has_message = "message" in known and ("code" in known or len(event) == 1)
+    return has_message or event.get("object") == "error" or "detail" in event

@@ -16,6 +16,7 @@ from numbench.models.json_fields import (
     JsonObject,
     UsageFields,
     decode_json,
+    error_in,
     is_event_stream,
     iter_events,
     object_at,
@@ -160,7 +161,7 @@ class Format(ABC):
         fields = object_at(body)
         answer = self.answer(fields)
         usage, cost = reported or (self.usage(fields), parse_cost(fields))
-        if answer is None or fields.get("error") or answer.error:
+        if answer is None or error_in(fields) or answer.error:
             return failed_completion(self._reported_failure(body, answer), usage, cost)
         if answer.blocked:
             failure = Failure(kind="item", message=f"prompt blocked: {answer.blocked}")
@@ -196,7 +197,7 @@ class Format(ABC):
 
     def _reported_failure(self, body: object, answer: Answer | None) -> Failure:
         """Return the failure that a body reports. What was generated before it may be billed."""
-        error = object_at(body).get("error") or (answer and answer.error)
+        error = error_in(body) or (answer and answer.error)
         missing = f"the server sent no {self.content}"
         if not isinstance(body, dict | list):
             return unreadable_failure(f"the server sent no JSON object: {text_or_repr(body)}")
@@ -213,15 +214,22 @@ def merge_choices(
 ) -> tuple[dict[str, object], list[JsonObject]]:
     """Return the fields of the events of a stream, merged, and the first choice in each of them.
 
-    choices, usage: their fields. After an error there is no usage but that of its own event.
+    choices, usage: their fields. After an error there is no usage but that of its own event; after
+    a finish reason it is no matter of the answer.
     """
     body: dict[str, object] = {}
     firsts: list[JsonObject] = []
     for event in events:
         first = next((c for c in objects_at(event, choices) if not c.get("index")), {})
+        is_error = error_in(event) or error_in(first)
+        if is_error and any(one.get("finish_reason") or one.get("finishReason") for one in firsts):
+            break
+        if body.get(usage) and any(v for k, v in object_at(first, "delta").items() if k != "role"):
+            # What was counted before is not all.
+            body[usage] = None
         body = updated(body, {k: v for k, v in event.items() if k != choices})
         firsts.append(first)
-        if event.get("error") or first.get("error"):
+        if is_error:
             return body | {usage: event.get(usage)}, firsts
     return body, firsts
 

@@ -14,6 +14,7 @@ from numbench.models.json_fields import (
     IncompleteStream,
     JsonObject,
     UsageFields,
+    error_in,
     join_texts,
     object_at,
     objects_at,
@@ -84,7 +85,7 @@ class ChatFormat(Format):
                     if isinstance(value, str | list) and value and key != "role":
                         texts = [value] if isinstance(value, str) else value
                         parts.setdefault(key, []).extend(texts)
-        if not (body.get("error") or choice.get("error") or choice.get("finish_reason")):
+        if not (error_in(body) or error_in(choice) or choice.get("finish_reason")):
             raise IncompleteStream
         # A whole message in the stream repeats the deltas, if there are any.
         parts = pieces["message"] | pieces["delta"]
@@ -123,7 +124,7 @@ class ChatFormat(Format):
             ),
             ending=_ending(choice),
             refusal=text_at(choice, "message.refusal"),
-            error=choice.get("error"),
+            error=error_in(choice),
         )
 
 

@@ -13,6 +13,7 @@ from numbench.models.formats.base import Answer, Format, merge_choices, tool_cal
 from numbench.models.json_fields import (
     IncompleteStream,
     JsonObject,
+    error_in,
     join_texts,
     object_at,
     objects_at,
@@ -102,7 +103,7 @@ class GeminiFormat(Format):
         """Return the body of a streamed answer."""
         body, firsts = merge_choices(events, "candidates", "usageMetadata")
         candidate = reduce(updated, firsts, dict[str, object]())
-        if not (body.get("error") or candidate.get("finishReason") or _block_reason(body)):
+        if not (error_in(body) or candidate.get("finishReason") or _block_reason(body)):
             raise IncompleteStream
         parts = [part for first in firsts for part in objects_at(first, "content.parts")]
         if candidate:
@@ -132,18 +133,22 @@ class GeminiFormat(Format):
     def usage(self, body: JsonObject) -> Usage:
         """Return the usage. Gemini counts answer and reasoning separately, and omits zeros.
 
-        With the total, one of the two follows from the other.
+        With the total, one of the two follows from the other. Some servers count the reasoning as
+        part of the answer, too; the total says so.
         """
         counts = object_at(body, "usageMetadata")
         names = ("totalTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
         input_tokens = tokens_at(counts, "promptTokenCount") or None
         total, visible, reasoning = (tokens_at(counts, name) for name in names)
         generated = None
-        if visible is not None and reasoning is not None:
-            generated = tokens_at(visible + reasoning)
-        elif input_tokens is not None and total is not None:
+        if input_tokens is not None and total is not None:
             tool_tokens = tokens_at(counts, "toolUsePromptTokenCount") or 0
             generated = tokens_at(total - input_tokens - tool_tokens)
+        if visible is not None and reasoning is not None:
+            if visible == generated:
+                visible = tokens_at(visible - reasoning)
+            else:
+                generated = tokens_at(visible + reasoning)
         if generated is not None and generated < max(visible or 0, reasoning or 0):
             generated = None
         if generated is not None and reasoning is None and visible is not None:

@@ -12,6 +12,7 @@ from numbench.models.json_fields import (
     JsonObject,
     UsageFields,
     decoded,
+    error_in,
     object_at,
     objects_at,
     text_at,
@@ -88,12 +89,16 @@ class MessagesFormat(Format):
         pieces: dict[tuple[int, str], list[str]] = {}
         for event in events:
             match event:
-                case {"error": error} if error:
-                    # The counts at the start of a stream are not those of what was generated.
+                case {"error": error} if error_in(event):
+                    if body.get("stop_reason"):
+                        break
                     body |= {"error": error, "usage": None}
                     break
                 case {"type": "message_start", "message": dict(message)}:
-                    body = updated(body, message)
+                    # The output counted at the start is not what was generated.
+                    counts = dict(object_at(message, "usage"))
+                    counts.pop("output_tokens", None)
+                    body = updated(body, message | {"usage": counts})
                 case {"type": "content_block_start", "index": int(i), "content_block": dict(block)}:
                     blocks[i] = block
                 case {"type": "content_block_delta", "index": int(i), "delta": dict(delta)}:
@@ -104,7 +109,7 @@ class MessagesFormat(Format):
                 case {"type": "message_delta"}:
                     body = updated(body, object_at(event, "delta"))
                     body = updated(body, {"usage": object_at(event, "usage")})
-        if not (body.get("error") or body.get("stop_reason")):
+        if not (error_in(body) or body.get("stop_reason")):
             raise IncompleteStream
         for (index, field), texts in pieces.items():
             start = blocks[index].get(field)

@@ -11,6 +11,7 @@ from numbench.models.json_fields import (
     IncompleteStream,
     JsonObject,
     UsageFields,
+    error_in,
     object_at,
     objects_at,
     text_at,
@@ -97,8 +98,8 @@ class ResponsesFormat(Format):
                 status = {"status": response.get("status") or kind.removeprefix("response.")}
                 items = _most_complete((output, done, _rebuilt(pieces), added))
                 return {**response, **status, "output": items}
-            if kind == "error" or event.get("error"):
-                error = event.get("error") or event
+            if kind == "error" or error_in(event):
+                error = error_in(event) or event
                 items = _most_complete((done, _rebuilt(pieces), added))
                 return {"error": error, "output": items}
             if kind.startswith("response.output_item."):
