@@ -58,6 +58,12 @@ _ANSWER = re.compile(
     r'(?:"(?P<string>[^"\n]*+)"|(?P<list>\[[^\[\]{}]*+\])'
     r'|(?P<plain>(?:[^{}"\[\]\n`<,]++|\{[^{}"\n]*+\}|,(?!\s*+"))++)(?=[}\n`<]|,\s*+"))'
 )
+# More of a value that a tag, a line end or a backtick interrupts.
+_CONTINUES = re.compile(
+    r"<(?:su[bp]\b|(?![/|a-z]))"
+    r"|(?:\s|`|</?[a-z]\w*\s*+/?>|<\|\w+\|>)*+(?!,?\s*+\"|//|[{}])[^{}]*+\}",
+    re.IGNORECASE,
+)
 # Not the start of a placeholder or of a schema.
 _VALUE_START = re.compile(rf'{_KEY}\s*+:\s*+(?![<{{])"?')
 _ENDLESS = ("0" * 64, "9" * 64)
@@ -144,6 +150,8 @@ def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
         value = _read_endless(text, key.end()) if key and kind == "number" else None
         return _parsed(value, "unclosed")
     raw = ended[ended.lastgroup or 0]
+    if ended.lastgroup == "plain" and _CONTINUES.match(text, ended.end()):
+        return None
     if key and not raw.startswith(text[key.end() :].rstrip()):
         return None
     before, _, comment = raw.partition(" //")
