@@ -27,7 +27,13 @@ from tests.support.command_line import CommandLine
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
 import inspect_ai
-from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
+from inspect_ai.log import (
+    EvalSampleLimit,
+    ProvenanceData,
+    invalidate_samples,
+    read_eval_log,
+    write_eval_log,
+)
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -210,9 +216,9 @@ def test_both_kinds_of_log_give_the_scores_of_the_run(tmp_path: Path) -> None:
 
 @each_row(__file__, "cached_tokens")
 def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
-    tmp_path: Path, usage: dict[str, int], tokens: int
+    tmp_path: Path, usage: dict[str, int], tokens: tuple[int, int]
 ) -> None:
-    """Other JSON files, samples declared invalid, and both meanings of cached input."""
+    """Other JSON files, invalid samples, both meanings of cached input, and Grok's reasoning."""
 
     def respond(messages: list, *_: object) -> ModelOutput:
         output = ModelOutput.from_content("mock", "1")
@@ -225,13 +231,20 @@ def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
     (logs / "logs.json").write_text(json.dumps({path.name: {"version": 2, "eval": {}}}))
     (logs / "eval-set.json").write_text('{"eval_set_id": "x", "tasks": []}')
     source = ProvenanceData(author="me", reason="the server was broken")
-    first = log.samples[0]
+    first, limited, redacted = log.samples[:3]
+    limited.limit, limited.output = EvalSampleLimit(type="time", limit=1), ModelOutput()
+    blob = ContentReasoning(reasoning="gAAAAB", summary="It adds.", redacted=True)
+    redacted.output.message.content = [blob, ContentText(text="1")]
     write_eval_log(invalidate_samples(log, [first.uuid], source), str(path))
     (imported,) = import_logs([logs], tmp_path / "runs")
     responses = sorted_responses(imported)
     assert len(responses) == len(log.samples) - 1
     assert str(first.id) not in {response.item_id for response in responses}
-    assert {response.usage.input for response in responses} == {tokens}
+    by_id = {response.item_id: response for response in responses}
+    assert by_id[str(redacted.id)].reasoning_text == "It adds."
+    assert by_id.pop(str(limited.id)).error is not None
+    for known in (response.usage for response in by_id.values()):
+        assert (known.input, known.generated) == tokens
 
 
 def test_a_run_with_other_prompts_is_exported_and_imported(tmp_path: Path) -> None:

@@ -171,18 +171,20 @@ def _response(sample: EvalSample) -> Response:
     """Return the response of a sample that Inspect asked."""
     from numbench.ecosystem.inspect_task import finish_reason
 
-    output = sample.output
-    is_limited = sample.limit is not None and sample.limit.type == "token"
+    output, limit = sample.output, sample.limit.type if sample.limit else None
+    failure = sample.error.message if sample.error else output.error
+    if limit not in (None, "token") and not output.completion:
+        failure = failure or f"Inspect ended the sample at its limit: {limit}"
     return Response(
         item_id=str(sample.id),
         sample=sample.epoch - 1,
         text=output.completion,
         reasoning_text=_reasoning_text(output),
-        finish_reason="length" if is_limited else finish_reason(output),
+        finish_reason="length" if limit == "token" else finish_reason(output),
         usage=_usage(output.usage, output.completion),
         latency=output.time,
         served_model=output.model or None,
-        error=Failure(kind="item", message=sample.error.message) if sample.error else None,
+        error=Failure(kind="item", message=failure) if failure else None,
         at=sample.completed_at,
     )
 
@@ -193,24 +195,29 @@ def _reasoning_text(output: ModelOutput) -> str | None:
     if not output.choices or isinstance(output.message.content, str):
         return None
     parts = [part for part in output.message.content if isinstance(part, ContentReasoning)]
-    return "\n".join(part.reasoning for part in parts) or None
+    # A redacted reasoning is encrypted.
+    texts = (part.summary if part.redacted else part.reasoning for part in parts)
+    return "\n".join(filter(None, texts)) or None
 
 
 def _usage(usage: ModelUsage | None, text: str) -> Usage:
-    """Return the token counts. In Inspect, output tokens include reasoning.
+    """Return the token counts. In Inspect, output tokens include reasoning, except for Grok's.
 
-    The input does not include cached tokens; it did in logs of 2025, as their total shows.
+    The input does not include cached tokens; it did in logs of 2025. The total shows both.
     """
     if usage is None or (text and not usage.output_tokens):
         return Usage()
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    includes_cached = usage.total_tokens == usage.input_tokens + usage.output_tokens
-    reasoning = usage.reasoning_tokens
+    generated, reasoning = usage.output_tokens, usage.reasoning_tokens
+    rest = usage.total_tokens - usage.input_tokens - generated
+    if reasoning and rest in (reasoning, cached + reasoning):
+        generated, rest = generated + reasoning, rest - reasoning
+    includes_cached = rest == 0
     return Usage(
         input=usage.input_tokens + (0 if includes_cached else cached),
         reasoning=reasoning,
-        visible=None if reasoning is None else max(0, usage.output_tokens - reasoning),
-        generated=usage.output_tokens,
+        visible=None if reasoning is None else max(0, generated - reasoning),
+        generated=generated,
         source="reported",
     )
 
