@@ -87,6 +87,8 @@ def test_waits_grow_up_to_a_bound_unless_the_provider_names_one() -> None:
     asked = failure_from_status(429, "slow down", retry_after=7.0)
     assert send(asked, max_attempts=1)[1] == 3 * [7.0]
     assert send(asked, max_attempts=1, max_retry_after=3.0)[1] == 3 * [3.0]
+    now = failure_from_status(429, "slow down", retry_after=0.0)
+    assert sum(send(now, max_attempts=1)[1]) > 0
 
 
 def test_what_is_permanent_or_lost_is_not_sent_for_ever() -> None:

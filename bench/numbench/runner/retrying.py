@@ -62,7 +62,8 @@ class Attempts:
 
     number: attempts so far. failed_cost: US dollars that failed attempts cost.
     possibly_billed_attempts: failed attempts of unknown cost that the provider may have processed,
-    such as timeouts. lost_responses: those of them without any response.
+    such as timeouts. lost_responses: failed attempts without an HTTP error that were billed, or may
+    have been.
     """
 
     requested: ItemSample
@@ -148,9 +149,13 @@ def retrying(
         return attempts.number >= limit or attempts.lost_responses >= MAX_LOST_RESPONSES
 
     def wait(state: RetryCallState) -> float:
-        """Return the wait that the provider asks for, else an exponential one with jitter."""
-        asked = _failure(state).retry_after
-        return backoff(state) if asked is None else min(asked, policy.max_retry_after)
+        """Return the wait that the provider asks for, else an exponential one with jitter.
+
+        Some providers ask for none, or for milliseconds, as long as their limit is exceeded.
+        """
+        asked = _failure(state).retry_after or 0.0
+        own = backoff(state) if asked < policy.backoff else 0.0
+        return max(own, min(asked, policy.max_retry_after))
 
     return AsyncRetrying(
         retry=retry_if_result(lambda completion: is_retryable(completion.error)),

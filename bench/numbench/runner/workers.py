@@ -189,11 +189,12 @@ class Workers(ActiveRun):
 
     def _count_failure(self, attempts: Attempts, completion: Completion, error: Failure) -> None:
         """Count what a failed attempt has cost, or may have."""
+        if completion.cost or error.possibly_billed:
+            attempts.lost_responses += error.status is None
         if completion.cost is not None:
             attempts.failed_cost += completion.cost
             self.costs.add_cost(attempts.requested.task, completion.cost)
         elif error.possibly_billed:
-            attempts.lost_responses += error.status is None
             self._count_possibly_billed(attempts)
         else:
             self.journal.record_unbilled(attempts.requested)
