@@ -106,6 +106,10 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
 
     Exit codes: 0 success, 1 failure, 2 usage error, 3 run incomplete, 130 interrupted.
     """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # The next file that is opened would have the number of the closed one.
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
         sys.stdout.reconfigure(errors="replace")
@@ -140,7 +144,13 @@ def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set
             code, message = _failure(error)
         if message is not None:
             print(f"{program}: {printable(message)}", file=stderr)
-        finish(code, message)
+        try:
+            finish(code, message)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            code, message = _failure(error)
+            print(f"{program}: {printable(message)}", file=stderr)
     return code
 
 

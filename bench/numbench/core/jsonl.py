@@ -5,6 +5,7 @@ Errors name file, line and field.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import mmap
 import os
@@ -133,7 +134,8 @@ def read_json(path: Path, kind: type[T]) -> T:
     """Return the record in a JSON file. Raises BadInput with file and field for another content."""
     with open_for_reading(path) as file:
         try:
-            return msgspec.json.decode(file.read(), type=kind)
+            content = file.read().removeprefix(codecs.BOM_UTF8)
+            return msgspec.json.decode(content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"{path}: {decode_error_message(error)}") from error
 

@@ -19,7 +19,9 @@ def is_loopback(base_url: str) -> bool:
     """Return whether the server of a URL is on this machine."""
     host = _host(base_url)
     address = _address(host)
-    return host == "localhost" if address is None else address.is_loopback
+    if address is None:
+        return host == "localhost"
+    return address.is_loopback or address.is_unspecified
 
 
 def is_host_of(hosts: Sequence[str], base_url: str) -> bool:

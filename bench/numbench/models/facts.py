@@ -388,7 +388,7 @@ def user_tables() -> Tables:
     if path is None:
         return Tables()
     try:
-        return _read(str(path), path.read_text(encoding="utf-8"))
+        return _read(str(path), path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise BadInput(

@@ -108,9 +108,8 @@ class HttpClient:
         import httpx2
 
         self._certificates = self._certificates or _trusted_certificates(url)
-        proxies = (each for scheme, each in getproxies().items() if scheme != "no")
         try:
-            for proxy in proxies:
+            for proxy in _proxies().values():
                 # It raises ValueError for a port that httpx2 takes, and no connection has.
                 _ = urlsplit(proxy if "://" in proxy else f"//{proxy}").port
             client = httpx2.AsyncClient(
@@ -200,7 +199,9 @@ class _Trace:
 
 async def _trace(request: httpx2.Request) -> None:
     port = request.url.port or {"http": 80, "https": 443}.get(request.url.scheme)
-    host = f"[{request.url.host}]" if ":" in request.url.host else request.url.host
+    # The trace has an internationalized name in ASCII, too.
+    name = request.url.raw_host.decode("ascii")
+    host = f"[{name}]" if ":" in name else name
     request.extensions["trace"] = _Trace(f"{host}:{port}")
 
 
@@ -238,8 +239,13 @@ def _trusted_certificates(url: str) -> ssl.SSLContext:
         raise ProviderError(run_failure(reason)) from None
 
 
+def _proxies() -> dict[str, str]:
+    """Return the proxies of the environment that apply to HTTP, by scheme."""
+    return {name: url for name, url in getproxies().items() if name in ("http", "https", "all")}
+
+
 def _wrong_proxy() -> str:
-    names = " or ".join(f"{scheme}_proxy" for scheme in getproxies() if scheme != "no")
+    names = " or ".join(f"{scheme}_proxy" for scheme in _proxies())
     return (
         f"{names} is not the URL of a proxy: it starts with http://, https://, socks5:// or "
         "socks5h://, has a host and a port, and a password in it has %23 for # and %2F for /"

@@ -77,7 +77,8 @@ def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> Nu
             "again"
         )
     if re.search("ssl|certificate", reason, re.IGNORECASE):
-        return BadInput(f"no TLS connection to {base_url} ({reason}); correct --base-url")
+        advice = "correct --base-url, or name the file of your own authority in SSL_CERT_FILE"
+        return BadInput(f"no TLS connection to {base_url} ({reason}); {advice}")
     cause = reason.rpartition(": ")[2]
     return BadInput(f"no server at {base_url} ({cause}); start it or correct --base-url")
 

@@ -109,7 +109,7 @@ def suite_file(
     makes a run for each combination. Raises BadInput, naming the file, if it is malformed.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; give --suite paper or a TOML file") from error
     except ValueError as error:
