@@ -30,7 +30,7 @@ STORED: dict[str, tuple[Path, Callable[[], Mapping[str, bytes]]]] = {
 def test_the_committed_page_follows_from_the_committed_tables(study: ModuleType) -> None:
     folder = ROOT / study.RESULTS
     assert_is_committed(study.render(read_tables(folder)), folder)
-    assert {path.suffix for path in folder.iterdir()} <= {".csv", ".md", ".svg"}
+    assert {path.suffix for path in folder.iterdir()} <= {".csv", ".json", ".md", ".svg"}
 
 
 @pytest.mark.parametrize("name", STORED)
