@@ -264,6 +264,7 @@ def compare(
     *,
     margin: Annotated[float | None, "POINTS"] = None,
     partial: bool = False,
+    strict: bool = False,
     on: Annotated[Sequence[str] | str, "all|A,B"] = "all",
     protocol: ProtocolName = "exact",
 ) -> "Regression":
@@ -283,6 +284,9 @@ def compare(
 
     partial: Do not fail for missing tasks or answers.
 
+    strict: Fail also if the runs differ in anything else that shapes an answer (model, reasoning
+    level, prompts, settings), or another model answered.
+
     on: What decides: the mean over the tasks, or these tasks.
 
     protocol: exact: exact truth and a strict parser. lenient: the same, and answers in other
@@ -292,7 +296,7 @@ def compare(
 
     tasks = task_names(on) if isinstance(on, str) else tuple(on)
     tasks = None if on == "all" else tasks
-    return compare_runs(Path(old), Path(new), protocol, margin, partial, tasks)
+    return compare_runs(Path(old), Path(new), protocol, margin, partial, tasks, strict)
 
 
 @checked

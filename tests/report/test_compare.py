@@ -33,7 +33,7 @@ def test_a_run_as_good_as_before_passes(old: Path, tmp_path: Path, call: Call) -
     done = call("compare", old, new(tmp_path, lambda t, n: n >= 2 + (t in PAIR)))
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines[:-1])) <= 80
     (row,) = (line for line in lines if line.startswith("MinMax"))
     assert row.split()[:3] == ["MinMax", "95.0", "92.5"]
     assert "not significant" in row
@@ -52,9 +52,14 @@ def test_other_settings_are_noted(old: Path, tmp_path: Path) -> None:
     file = new(tmp_path, lambda t, n: n >= 2) / "run.json"
     info = json.loads(file.read_text())
     info["settings"]["temperature"] = 0.7
+    info["display"] = "new, answered by other"
     file.write_text(json.dumps(info))
-    said = "The runs differ in temperature: None (old), 0.7 (new)."
-    assert said in compare(old, file.parent).notes
+    noted, failed = (compare(old, file.parent, strict=strict) for strict in (False, True))
+    assert "The runs differ in temperature: None (old), 0.7 (new)." in noted.notes
+    assert "The runs differ in who answered: the model asked (old), other (new)." in noted.notes
+    differences = "the runs differ in model, temperature, who answered"
+    assert noted.summary.startswith("PASS: ") and noted.summary.endswith(f", {differences}")
+    assert failed.failures == (differences,) and failed.summary.count(differences) == 1
 
 
 def test_a_worse_task_fails_with_one_line(old: Path, tmp_path: Path, call: Call) -> None:
@@ -146,7 +151,7 @@ def test_margin_passes_only_if_a_larger_regression_is_excluded(
     fallen = new(tmp_path, lambda t, n: n >= (7 if t == "minmax" else 2))
     wide = call("compare", old, fallen, "--margin", "30")
     assert (wide.code, wide.err) == (0, "")
-    assert max(map(len, wide.out.splitlines())) <= 80
+    assert max(map(len, wide.out.splitlines()[:-1])) <= 80
     assert "Regression > 30" in wide.out
     # Not significantly worse, but forty items do not exclude a regression of 15 points.
     assert compare(old, fallen).failures == ()

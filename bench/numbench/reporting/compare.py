@@ -55,13 +55,15 @@ def compare(
     margin: float | None = None,
     partial: bool = False,
     on: Sequence[str] | None = None,
+    strict: bool = False,
 ) -> Regression:
     """Compare run `new` with run `old`, which may be the file of a baseline.
 
     The comparison fails if the mean over the common tasks is significantly worse, or with `on`, if
     one of these tasks is, after Holm's correction over them. With `margin`, it fails instead unless
     a regression of more than `margin` points is excluded (one-sided test at the 5% level). Tasks
-    and answers that only the old run has also fail; with `partial` they are notes. Without enough
+    and answers that only the old run has also fail; with `partial` they are notes. With `strict`,
+    it also fails if anything else differs that shapes an answer, such as the model. Without enough
     common answers to find any drop, it fails. Measurements of problem sizes are compared by h50,
     over all tasks or those of `on`.
 
@@ -71,14 +73,14 @@ def compare(
     if margin is not None and not 0 < margin < 100:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
     old, new = old if old.is_file() else run_folder(old), run_folder(new)
-    if old.is_file():
-        return compare_scores(old, new, protocol, margin, partial, on)
-    runs = {"old": read_run(old), "new": read_run(new)}
+    runs = {} if old.is_file() else {"old": read_run(old)}
+    runs["new"] = read_run(new)
     sizes = [run.info.horizon is not None for run in runs.values()]
+    sizes += [False] * old.is_file()
     if all(sizes) and margin is not None:
         raise BadInput("--margin is in points of a score; horizon runs have none")
     if any(sizes) and not all(sizes):
-        horizon, other = (old, new) if sizes[0] else (new, old)
+        horizon, other = (old, new) if sizes[0] and "old" in runs else (new, old)
         raise BadInput(
             f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
         )
@@ -87,7 +89,8 @@ def compare(
     else:
         result = compare_scores(old, new, protocol, margin, partial, on)
     served = [f"The {name} run: {w}." for name, run in runs.items() for w in run.served.warnings]
-    return result._replace(notes=(*served, *result.notes))
+    failures = (result.differences,) if strict and result.differs_in else ()
+    return result._replace(notes=(*served, *result.notes), failures=(*failures, *result.failures))
 
 
 def compare_scores(
@@ -139,14 +142,17 @@ def compare_scores(
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
         gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
+    differences = setting_differences(before.info, after.info)
     notes = [
-        *setting_differences(before.info, after.info),
+        *differences.values(),
         *_notes(old_items, new_items, tasks),
     ]
     # Without any common answer, there is nothing to compare.
     has_common = any(old_items[task].answered & new_items[task].answered for task in both)
     runs = before.run, after.run
-    result = Regression("scores", *runs, tasks, tuple(notes), tuple(failures), margin)
+    result = Regression(
+        "scores", *runs, tasks, tuple(notes), tuple(failures), margin, tuple(differences)
+    )
     return with_gaps(result, gaps, partial and has_common)
 
 
@@ -378,9 +384,13 @@ def compare_sizes(
     missing = ", ".join(task_name(task) for task in before if task not in after)
     gaps = [f"{missing} missing from the new run"] if missing else []
     first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
-    notes = [*setting_differences(old_run.info, new_run.info), *notes]
+    differences = setting_differences(old_run.info, new_run.info)
+    notes = [*differences.values(), *notes]
     failures = tuple(worse_tasks(tasks))
-    result = Regression("problem sizes", first, second, tasks, tuple(notes), failures)
+    result = Regression(
+        "problem sizes", first, second, tasks, tuple(notes), failures,
+        differs_in=tuple(differences),
+    )  # fmt: skip
     return with_gaps(result, gaps, partial)
 
 

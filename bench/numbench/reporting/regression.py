@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from numbench.errors import BadInput
-from numbench.journal.identity import find_differences
+from numbench.journal.identity import InfoDifference, find_differences
 from numbench.journal.run_folder import find_runs
 from numbench.records import RunInfo
 from numbench.reporting.comparisons import Verdict, task_name
@@ -71,7 +71,7 @@ class Regression(NamedTuple):
 
     measure: what was compared. notes: facts about it. failures: why the new run does not pass,
     empty if it does. margin: the largest acceptable regression in points, None if differences were
-    tested.
+    tested. differs_in: what shapes an answer and differs, such as the model.
     """
 
     measure: Literal["scores", "problem sizes"]
@@ -81,6 +81,7 @@ class Regression(NamedTuple):
     notes: tuple[str, ...]
     failures: tuple[str, ...]
     margin: float | None = None
+    differs_in: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return the compared tasks as a data frame."""
@@ -104,6 +105,11 @@ class Regression(NamedTuple):
         return f"Smallest true drop that fails this comparison with a probability of 80%: {listed}."
 
     @property
+    def differences(self) -> str:
+        """In what the runs differ beside their answers; empty if in nothing."""
+        return f"the runs differ in {', '.join(self.differs_in)}" if self.differs_in else ""
+
+    @property
     def summary(self) -> str:
         """The result in one line, for a log."""
         decisive = [task for task in self.tasks if task.decides]
@@ -112,7 +118,8 @@ class Regression(NamedTuple):
         known = [task.detectable for task in decisive if task.detectable is not None]
         parts += [f"detects a drop of {max(known):.1f}"] if known and self.margin is None else []
         parts += [f"margin {self.margin:g}"] if self.margin is not None else []
-        parts += [failure for failure in self.failures if " -> " not in failure]
+        others = (failure for failure in self.failures if " -> " not in failure)
+        parts += dict.fromkeys(filter(None, (self.differences, *others)))
         return f"{'FAIL' if self.failures else 'PASS'}: {', '.join(parts)}"
 
 
@@ -139,17 +146,24 @@ def compared_run(
     )  # fmt: skip
 
 
-def setting_differences(old: RunInfo, new: RunInfo) -> Iterator[str]:
-    """Yield in what shapes an answer the runs differ."""
+def setting_differences(old: RunInfo, new: RunInfo) -> dict[str, str]:
+    """Return what shapes an answer and differs, each with a sentence."""
+    sentences: dict[str, str] = {}
     by_task: dict[str, list[str]] = {}
-    for field, before, after in find_differences(old, new, ("samples",)):
+    who = [each.display.partition("answered by ")[2] for each in (old, new)]
+    differences = [*find_differences(old, new, ("samples",))]
+    if who[0] != who[1]:
+        shown = [name or "the model asked" for name in who]
+        differences.append(InfoDifference("who answered", *shown))
+    for field, before, after in differences:
         what, is_of_task, task = field.removeprefix("settings.").partition(" for ")
         if is_of_task:
             by_task.setdefault(what, []).append(task)
         else:
-            yield f"The runs differ in {what}: {before} (old), {after} (new)."
+            sentences[what] = f"The runs differ in {what}: {before} (old), {after} (new)."
     for what, tasks in by_task.items():
-        yield f"The runs differ in {what} for {', '.join(tasks)}."
+        sentences[what] = f"The runs differ in {what} for {', '.join(tasks)}."
+    return sentences
 
 
 def worse_tasks(tasks: Sequence[ComparedTask]) -> Iterator[str]:
