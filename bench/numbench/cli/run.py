@@ -247,7 +247,7 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
         billed = f", {lost:,} {attempts} without an answer may have been billed"
     print(f"{report.path}: {counts}, {report.errors:,} failed{billed if lost else ''}")
     for warning in report.warnings:
-        print_to_stderr(f"warning: {report.path}: {warning}")
+        print_lines(f"warning: {report.path}: {warning}")
     if not report.errors or report.failure:
         return
     hints = []
