@@ -70,8 +70,11 @@ def test_a_plan_has_requests_tokens_and_cost(dataset: Path, tmp_path: Path) -> N
     run(RunSpec("baseline/float64", dataset=dataset, limit=3, out=tmp_path / "run"))
     planned = plan(RunSpec("baseline/float64", dataset=dataset, out=tmp_path / "run"))
     assert [task.requests for task in planned.tasks] == [2, 2]
+    other = RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=tmp_path / "run")
     with pytest.raises(BadInput, match="holds a run with model 'baseline/float64'"):
-        plan(RunSpec("gpt-5", reasoning="minimal", dataset=dataset, out=tmp_path / "run"))
+        plan(other)
+    noted = plan(other, is_dry=True)
+    assert noted.requests == 10 and "holds a run with model" in noted.notes[0]
 
 
 def test_levels_with_the_same_request_share_their_averages() -> None:

@@ -108,7 +108,7 @@ def run(
         specs = list(paper_suite(swept, given))
     else:
         specs = suite_file(Path(suite), swept, given)
-    plans = plan_suite(specs)
+    plans = plan_suite(specs, dry_run)
     _print_plans(plans)
     if not dry_run:
         reports = set_result(run_suite(plans, is_correct, print_run_report, print_to_stderr))
@@ -198,7 +198,7 @@ def _run_one(spec: RunSpec, dry_run: bool) -> None:
     from numbench.scoring import is_correct
 
     if dry_run:
-        _print_plans([plan(spec)])
+        _print_plans([plan(spec, is_dry=True)])
         return
     report = run_model(spec, is_correct)
     set_result([report])

@@ -13,6 +13,7 @@ from numbench.models import missing_key
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import (
     TaskPlan,
+    estimated_costs,
     highest_costs,
     plan_task,
     published_tokens,
@@ -20,7 +21,7 @@ from numbench.runner.estimates import (
 from numbench.runner.prepare import prepare
 from numbench.runner.prepared_run import PreparedRun, server_of
 from numbench.runner.recorded_requests import parameters_of
-from numbench.runner.run_state import open_requests, read_state
+from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
 
@@ -113,10 +114,16 @@ class Plan(NamedTuple):
         return sum(row.requests * highest[row.task] for row in rows)
 
 
-def plan(spec: RunSpec) -> Plan:
-    """Return what `run` would do now. Raises BadInput wherever `run` would."""
-    prepared = prepare(spec)
-    stored = read_state(prepared)
+def plan(spec: RunSpec, is_dry: bool = False) -> Plan:
+    """Return what `run` would do now. Raises BadInput wherever `run` would.
+
+    is_dry: if the folder holds another run, plan as for a new folder, and note it.
+    """
+    prepared = prepare(spec, is_dry)
+    if prepared.refusal:
+        stored = RunState(costs=RunCosts(*estimated_costs(prepared)))
+    else:
+        stored = read_state(prepared)
     published = published_tokens(spec.model, prepared.description.level)
     if isinstance(spec, HorizonSpec):
         answered = sum(kind is None for kind in stored.outcomes.values())
@@ -130,6 +137,11 @@ def plan(spec: RunSpec) -> Plan:
             remaining = open_requests(prepared, requests, stored.outcomes, spec.retry)
             remaining = [each for each in remaining if each.id not in stored.in_progress]
             tasks.append(plan_task(prepared, task, remaining, averages))
+    if prepared.refusal:
+        notes = [
+            f"Planned for a new folder; the command itself would stop: {prepared.refusal}.",
+            *notes,
+        ]
     in_jobs = len(stored.in_progress)
     return Plan(prepared, tuple(tasks), in_jobs, stored.costs, tuple(notes))
 

@@ -48,10 +48,11 @@ _UNREAD_NOTATIONS = ("grouping", "decimal-comma")
 """Transformations whose numbers the models that take no prompts cannot read."""
 
 
-def prepare(spec: RunSpec) -> PreparedRun:
+def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
     """Return a run, ready to be planned or executed. It needs no API key before it is executed.
 
-    Raises BadInput for every option that does not suit the model or the run in the folder.
+    Raises BadInput for every option that does not suit the model or the run in the folder. A dry
+    run only notes why it could not be written there (`refusal`).
     """
     name, level, server = spec.model, spec.reasoning, server_of(spec)
     service = open_batch(name, level, server, needs_key=False) if spec.batch else None
@@ -64,9 +65,15 @@ def prepare(spec: RunSpec) -> PreparedRun:
     prepared = _with_stored_token_limit(resolve(spec, description or describe(spec)))
     if model is not None:
         prepared = with_requests(model, prepared)
-    resumed_info(prepared.folder, prepared.info)
+    refusal = ""
+    try:
+        resumed_info(prepared.folder, prepared.info)
+    except BadInput as error:
+        if not is_dry:
+            raise
+        refusal = str(error)
     _check_cost_limit(prepared)
-    return replace(prepared, model=model, service=service)
+    return replace(prepared, model=model, service=service, refusal=refusal)
 
 
 def _with_stored_token_limit(prepared: PreparedRun) -> PreparedRun:

@@ -51,7 +51,8 @@ class PreparedRun:
     `discount` in a batch job; None if it is unknown or the model runs in this process. sizes: those
     that a horizon measurement may ask, by task; its dataset has only examples of the questions.
     requests: the first one of each task, as far as they are known. model, service: what answers
-    them, the batch API with `--batch`; None if it is opened only for the run.
+    them, the batch API with `--batch`; None if it is opened only for the run. refusal: why the run
+    could not be written to its folder, if it is only planned.
     """
 
     spec: RunSpec
@@ -68,6 +69,7 @@ class PreparedRun:
     requests: Mapping[str, RecordedRequest] = field(default_factory=dict)
     model: Model | None = None
     service: BatchService | None = None
+    refusal: str = ""
     _prices: dict[object, Price | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -157,7 +157,7 @@ def _check_folders(specs: Sequence[RunSpec]) -> None:
             raise BadInput(f"two runs share the folder {folder}: remove one of them")
 
 
-def plan_suite(specs: Sequence[RunSpec]) -> tuple[Plan, ...]:
+def plan_suite(specs: Sequence[RunSpec], is_dry: bool = False) -> tuple[Plan, ...]:
     """Return the plans of the runs of a suite; --max-cost and --time-limit are for all of them.
 
     Needs no API key and writes nothing. Raises BadInput if `run_suite` would, except for a missing
@@ -167,7 +167,7 @@ def plan_suite(specs: Sequence[RunSpec]) -> tuple[Plan, ...]:
     plans = []
     for spec in specs:
         try:
-            plans.append(plan(spec))
+            plans.append(plan(spec, is_dry))
         except BadInput as error:
             if len(specs) == 1:
                 raise
