@@ -61,7 +61,8 @@ def convert(name: str, kind: Any, value: object, is_secret: bool = False) -> Any
     """
     if get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
-    if isinstance(value, str) and not value.strip():
+    values = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(each, str) and not each.strip() for each in values):
         raise BadInput(f"{name} is empty: give a value, or omit it")
     try:
         return _converted(kind, value)
