@@ -65,7 +65,8 @@ def on_screen(data: ReportData, width: int = 80, all_warnings: bool = False) -> 
 
 def test_every_table_is_written_unrounded_in_each_format(report: ReportResult) -> None:
     content: dict[str, Any] = json.loads((report.out / "report.json").read_text())
-    assert len(content["runs"]) == 9
+    assert [run["limit"] for run in content["runs"]] == [run["shard"] for run in content["runs"]]
+    assert len(content["runs"]) == 9 and all("settings" in run for run in content["runs"])
     names = {path.stem for path in (report.out / "tables").glob("*.csv")}
     assert names == content["tables"].keys() == {p.stem for p in report.out.glob("tables/*.md")}
     assert {path.stem for path in report.out.glob("tables/*.tex")} == {
@@ -256,7 +257,7 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(
     # Equal answers to few common questions are neither better nor worse.
     (known,) = answers(data)
     assert "Compared with it: Model A (none, " in known.sentences[1]
-    assert ", equal: difference 0.0 [" in known.sentences[1]
+    assert ", 0.0 points apart [" in known.sentences[1]
     same = write_report([tmp_path], out=tmp_path / "out").tables["summary"]
     assert {row.cells["model"] for row in same.rows} == {"Model A (first)", "Model A (again)"}
 

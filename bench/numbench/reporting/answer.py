@@ -169,17 +169,17 @@ def _distance(data: ReportData, one: PairDifference) -> str:
     low, high = (-one.high, -one.low) if points < 0 else (one.low, one.high)
     interval = f"[{low:z.1f}, {high:z.1f}]"
     if not points:
-        text = f"equal: difference 0.0 {interval}"
+        text = f"0.0 points apart {interval}"
     else:
         side = "ahead" if points > 0 else "behind"
         text = f"{abs(one.difference):.1f} points {side} {interval}"
-    if points and one.verdict == NOT_SIGNIFICANT:
+    if one.verdict == NOT_SIGNIFICANT:
         why = ""
         if low * high > 0:
             corrected = " after correction for several comparisons"
             why = corrected if one.p <= ALPHA else " by the paired test"
         text += f", {NOT_SIGNIFICANT}{why}"
-    elif points:
+    else:
         text += ", significantly different"
     return text + _on_what(data, one)
 

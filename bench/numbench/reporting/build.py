@@ -196,6 +196,9 @@ def _run_json(run: RunConfiguration, data: ReportData) -> dict[str, object]:
         "samples": info.samples,
         "prompts": info.prompt.label,
         "transform": info.transform,
+        "limit": info.limit,
+        "shard": None if info.shard is None else str(info.shard),
+        "settings": info.settings,
         "tasks": {task: _task_json(run, data, task) for task in run.cells},
     }
 
