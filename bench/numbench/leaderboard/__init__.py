@@ -100,7 +100,7 @@ def write_leaderboard(
             figures, omitted = render(ranked, (), on_progress, _FIGURES)
         files |= {f"data/{name}.csv": csv(built) for name, built in tables.items()}
         files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
-        files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted))
+        files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted, settings))
     labels = [run.label for run in runs_shown]
     names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
     paths = [run.scored.path for run in runs_shown]

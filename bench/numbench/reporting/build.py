@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from numbench._version import __version__
 from numbench.core import jsonl
 from numbench.plot_style import check_formats
-from numbench.records import ProtocolName
+from numbench.records import ProtocolName, RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures import render, write_figures
@@ -167,9 +168,15 @@ def write_tables(tables: Mapping[str, BuiltTable], folder: Path) -> None:
 
 
 def report_json(
-    data: ReportData, tables: Mapping[str, BuiltTable], omitted: Mapping[str, str]
+    data: ReportData,
+    tables: Mapping[str, BuiltTable],
+    omitted: Mapping[str, str],
+    settings: Callable[[RunInfo], Mapping[str, object]] = attrgetter("settings"),
 ) -> dict[str, object]:
-    """Return the content of `report.json`: the runs, and the rows of all tables, unrounded."""
+    """Return the content of `report.json`: the runs, and the rows of all tables, unrounded.
+
+    settings: returns those of a run.
+    """
     versions = {name: version(name) for name in _LIBRARIES}
     return {
         "schema": 2,
@@ -177,7 +184,11 @@ def report_json(
         "warnings": list(chain.from_iterable(report_warnings(data).values())),
         "figures_left_out": dict(omitted),
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
-        "runs": [_run_json(run, data) for run in data.runs],
+        "runs": [
+            _run_json(run, data) | {"settings": settings(run.scored.info)}
+            for run in data.runs
+            if run.scored
+        ],
         "tables": {name: json_rows(built) for name, built in tables.items()},
     }
 
@@ -198,7 +209,6 @@ def _run_json(run: RunConfiguration, data: ReportData) -> dict[str, object]:
         "transform": info.transform,
         "limit": info.limit,
         "shard": None if info.shard is None else str(info.shard),
-        "settings": info.settings,
         "tasks": {task: _task_json(run, data, task) for task in run.cells},
     }
 
