@@ -7,6 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
+from numbench.journal.identity import find_difference
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Status
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
@@ -70,6 +71,13 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
         notations = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
         if len(notations) > 1:
             yield f"{group.label}: the runs ask in different notations ({', '.join(notations)})."
+    runs = [(run.label, run.scored.info) for run in data.runs if run.scored]
+    for label, info in runs:
+        wholes = [
+            name for name, other in runs if not other.shard and not find_difference(info, other)
+        ]
+        if info.shard and wholes:
+            yield f"{label}: its questions are also in {wholes[0]}; name only one of them."
 
 
 def _score_texts(run: RunConfiguration) -> Iterator[str]:
