@@ -140,12 +140,14 @@ def models(
 class ListedModel(NamedTuple):
     """A model of the list.
 
-    levels: its reasoning levels, those that the provider may refuse with "?". input_price,
-    output_price: US dollars per million tokens, None if unknown; price_varies: of other providers.
+    url: of the provider's API, empty in this process. levels: its reasoning levels, those that the
+    provider may refuse with "?". input_price, output_price: US dollars per million tokens, None if
+    unknown; price_varies: of other providers.
     """
 
     name: str
     provider: str
+    url: str
     levels: tuple[str, ...]
     input_price: float | None
     output_price: float | None
@@ -169,7 +171,7 @@ def _models_table(pattern: str) -> RenderableType:
         named_models,
         unconfirmed_levels,
     )
-    from numbench.models.facts import USER_CATALOGUE
+    from numbench.models.facts import USER_CATALOGUE, HostedProvider
     from numbench.models.prices import find_price, load_model_map
     from numbench.models.providers import all_providers, find_provider
 
@@ -195,9 +197,8 @@ def _models_table(pattern: str) -> RenderableType:
         shown = tuple(f"{level}?" if level in unconfirmed else level for level in levels)
         dollars = (price.input, price.output) if price else (None, None)
         varies, retirement = bool(price and price.varies), described.known.retirement or ""
-        listed.append(
-            ListedModel(name, provider.name, shown, dollars[0], dollars[1], varies, retirement)
-        )
+        url = provider.facts.url if isinstance(provider.facts, HostedProvider) else ""
+        listed.append(ListedModel(name, provider.name, url, shown, *dollars, varies, retirement))
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"
