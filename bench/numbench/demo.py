@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from numbench.core.jsonl import check_output_folder
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.reporting.build import ReportResult, report
@@ -38,6 +39,7 @@ def demo(
     on integers, next to bfloat16 arithmetic.
     on_message: receives a message before each step.
     """
+    check_output_folder(out, *(_run_name(model, dataset) for model in BASELINES))
     reports = [_run_and_report(BASELINES, dataset, out, "report", on_message)]
     if not all(find_spec(package) for package in ("torch", "safetensors")):
         on_message(f"{SMALL_MODEL} is skipped: it needs pip install 'numbench[local]'")
@@ -62,9 +64,13 @@ def _run_and_report(
 ) -> ReportResult:
     folders = []
     for model in models:
-        folder = out / f"{model.replace('/', '-')}_{Path(dataset).name}"
+        folder = out / _run_name(model, dataset)
         on_message(f"numbench run --model {model} --dataset {dataset} --out {folder}")
         spec = RunSpec(model, dataset=dataset, out=folder)
         folders.append(run(spec, is_correct).path)
     on_message(f"numbench report {' '.join(map(str, folders))} --out {out / name}")
     return report(folders, out=out / name, on_progress=on_message)
+
+
+def _run_name(model: str, dataset: str | Path) -> str:
+    return f"{model.replace('/', '-')}_{Path(dataset).name}"

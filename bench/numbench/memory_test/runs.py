@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench._version import __version__
+from numbench.core import jsonl
 from numbench.dataset.fresh_items import generator_settings
 from numbench.dataset.settings import GENERATOR_VERSION
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.journal.run_folder import run_lock
 from numbench.memory_test.registration import (
+    CERTIFICATE,
     FRESH_ITEMS,
     FRESH_RUN,
     FROZEN_RUN,
+    SECRET,
     Registration,
     check_same,
     read_registration,
@@ -68,6 +71,7 @@ def plan_memory_test(spec: MemoryTestSpec) -> MemoryTestPlan:
         rule=register_rule(PairedDesign(len(items[0]), weights), spec.margin),
         versions={"numbench": __version__, "generator": GENERATOR_VERSION},
     )
+    jsonl.check_output_folder(folder, CERTIFICATE, SECRET, FRESH_ITEMS)
     stored = read_registration(folder)
     if stored is not None:
         check_same(folder, draft, stored)
