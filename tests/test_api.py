@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import numbench as nb
+from numbench.demo import demo
 from numbench.scoring import summarize
 from tests.report import runs as synthetic
 from tests.support.case_tables import each_row
@@ -111,6 +112,9 @@ def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
         (lambda: nb.verify([]), "name at least one run folder"),
         (lambda: nb.run("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.plan("baseline/float64", limit=1, out="."), "holds other files"),
+        (lambda: nb.run_memory_test("baseline/float64", out="."), "holds other files"),
+        (lambda: demo(Path()), "holds other files"),
+        (lambda: nb.compare("mine.tx", "mine.txt"), "mine.tx does not exist; did you mean mine"),
         (lambda: nb.plan("openai/x", base_url=""), "--base-url is empty"),
     ],
 )

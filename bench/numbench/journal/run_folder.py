@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -169,7 +170,10 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
     runs: set[Path] = set()
     for path in paths:
         if not path.exists():
-            raise BadInput(f"{path} does not exist; give a run folder")
+            names = [each.name for each in path.parent.glob("*")]
+            similar = [path.with_name(each) for each in get_close_matches(path.name, names, n=1)]
+            advice = f"did you mean {similar[0]}?" if similar else "give a run folder"
+            raise BadInput(f"{path} does not exist; {advice}")
         if path.name == INFO and path.is_file():
             path = path.parent
         below = {file.parent for file in path.rglob(INFO)}
