@@ -179,8 +179,8 @@ def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "datasets"
     while not list(folder.glob(".big.partial-*")) and process.poll() is None:
         time.sleep(0.01)
-    for _ in range(10):
-        process.send_signal(signal.SIGINT)
+    for number in (signal.SIGTERM, *[signal.SIGINT] * 9):
+        process.send_signal(number)
         # A signal may be lost while a library is being imported.
         with suppress(subprocess.TimeoutExpired):
             _, errors = process.communicate(timeout=30)

@@ -16,10 +16,14 @@ from numbench import records
 from numbench.cli import app
 from numbench.cli.json_output import field_names
 from numbench.cli.listings import ListedDataset, ListedModel, ListedPrompts, ListedTask
+from numbench.cli.results import WrittenReport
 from numbench.cli.run import PlannedRun
 from numbench.dataset.audit import AuditResult, LabelError
+from numbench.ecosystem.export import Exported
 from numbench.horizon.estimate import TaskHorizon
 from numbench.item_view import ShownTask
+from numbench.journal.merge import MergedRun
+from numbench.leaderboard import Leaderboard
 from numbench.memory_test.outcome import Outcome, PairedTask
 from numbench.memory_test.registration import Registration
 from numbench.reporting.horizon_runs import HorizonRun
@@ -89,6 +93,12 @@ def record_fields() -> Iterator[str]:
 RESULTS = {
     "run": "a list of `RunReport`; with `--dry-run`, of `PlannedRun`",
     "compare": "`Regression`",
+    "report": "`WrittenReport`; its `report.json` has all numbers",
+    "export": "`Exported`",
+    "import": "a list of run folders",
+    "merge": "`MergedRun`",
+    "leaderboard": "`Leaderboard`",
+    "generate": "the manifest of the dataset, with the records below",
     "models": "a list of `ListedModel`",
     "audit": "`AuditResult`; its labels are `LabelError`",
     "datasets": "a list of `ListedDataset`",
@@ -102,7 +112,7 @@ RESULTS = {
 RESULT_TYPES = (
     RunReport, PlannedRun, TaskPlan, Regression, ComparedRun, ComparedTask, ListedModel,
     AuditResult, LabelError, ListedDataset, ListedTask, ListedPrompts, ShownTask, ScoredItem,
-    Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference, Registration,
+    WrittenReport, Exported, MergedRun, Leaderboard, Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference, Registration,
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from numbench.cli.options import (
     print_to_stderr,
     takes_arguments_of,
 )
+from numbench.core.signals import raise_keyboard_interrupt, stop_on_signals
 from numbench.errors import NumbenchError
 from numbench.records import answer_text
 
@@ -49,10 +50,11 @@ def generate(**values: Any) -> None:
         _print_file_done(progress)
 
     try:
-        dataset = api.generate(**given_values(values), on_file=print_file)
+        with stop_on_signals(raise_keyboard_interrupt):
+            dataset = api.generate(**given_values(values), on_file=print_file)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; no dataset written") from None
-    manifest = dataset.manifest
+    manifest = set_result(dataset.manifest)
     items = sum(entry.items for entry in manifest.files)
     state = "written" if written else "exists already and is unchanged"
     print(f"{dataset.path}: {items:,} questions, {state} (sha256 {manifest.sha256[:12]})")

@@ -33,6 +33,7 @@ VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 VALUES_OF = {
     "dataset": ("numbench.dataset.store", "dataset_names"),
     "tasks": ("numbench.tasks", "selectable_names"),
+    "on": ("numbench.tasks", "selectable_names"),
     "prompts": ("numbench.tasks.prompts", "bundled_sets"),
     "model": ("numbench.models.catalogue", "named_models"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
 
-ALL = "all"
+
+class WrittenReport(NamedTuple):
+    """A written report: its folder, and the sentences about scores and about what affects them."""
+
+    out: Path
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...]
+
 
 _VERDICTS = {
     "better": ("better", "green"),
@@ -53,7 +60,12 @@ def report(**values: Any) -> None:
     figures/ (SVG, or as in --formats), scores.parquet (every score) and report.json. Folders of
     numbench horizon may be among the runs. To compare two runs: numbench compare.
     """
-    _print_report(api.report(**given_values(values), on_progress=print_to_stderr))
+    from numbench.reporting.answer import answers
+
+    result = api.report(**given_values(values), on_progress=print_to_stderr)
+    sentences = tuple(text for known in answers(result.data) for text in known.sentences)
+    set_result(WrittenReport(result.out, sentences, result.warnings))
+    _print_report(result)
 
 
 @takes_arguments_of(api.compare)
@@ -168,7 +180,8 @@ def merge(**values: Any) -> None:
 
     Writes one run folder (--out); the merged runs stay as they are.
     """
-    merged, out = api.merge(**values, on_progress=print_to_stderr), values["out"]
+    merged = set_result(api.merge(**values, on_progress=print_to_stderr))
+    out = values["out"]
     done = merged.requests - merged.missing
     print(f"{out}: {done:,} of {merged.requests:,} requests have a response")
     if merged.missing:
@@ -224,7 +237,7 @@ def export(**values: Any) -> None:
 
     Writes to --out, and ends with the command that uses the result.
     """
-    exported = api.export(**given_values(values))
+    exported = set_result(api.export(**given_values(values)))
     print_lines(*exported.files, f"next: {exported.next_command}")
 
 
@@ -240,7 +253,7 @@ def import_(**values: Any) -> None:
     Logs must be from numbench's own task. Data missing from a log is unknown in the run. Writes one
     run folder per log.
     """
-    runs = api.import_logs(**given_values(values))
+    runs = set_result(api.import_logs(**given_values(values)))
     print_lines(*runs, f"{values['out']}: {_count(len(runs), 'run')}")
     print_lines(f"next: numbench report {values['out']}")
 
@@ -288,7 +301,7 @@ def leaderboard(**values: Any) -> None:
     scores.parquet, tables as CSV, checksums of the run folders). The pages need no server, no
     script and no other host.
     """
-    site = api.write_leaderboard(**given_values(values), on_progress=print_to_stderr)
+    site = set_result(api.write_leaderboard(**given_values(values), on_progress=print_to_stderr))
     runs = _count(site.runs, "run") if site.runs else "no runs yet"
     print_lines(f"{site.out}: {runs}, {_count(site.pages, 'page')}")
     if site.incomplete:
