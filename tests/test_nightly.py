@@ -87,7 +87,7 @@ class Job:
 
     def night(self, url: str, options: str = "", before: str = "", clean: bool = False) -> Night:
         if clean:
-            shutil.rmtree(self.folder / "results/nightly", ignore_errors=True)
+            shutil.rmtree(self.folder / "results", ignore_errors=True)
         codes: list[int] = []
         options = f"--dataset v1 --limit {LIMIT} --concurrency 2 {options}"
         for number, command in enumerate(steps()):
@@ -152,4 +152,4 @@ def test_a_night_that_fails_says_why_and_resumes(job: Job) -> None:
     assert f"the server moved during the run: {server.url}, {moved.url}" in report["warnings"]
     with serve(always) as server:
         night = job.night(server.url, limits, before="ulimit -f 8; ", clean=True)
-    assert night.codes[0] == 1 and "results/nightly" in night.run["error"]
+    assert night.codes[0] == 1 and "results/2" in night.run["error"]

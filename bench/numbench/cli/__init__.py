@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence, Set
 from contextlib import nullcontext, redirect_stderr
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
@@ -114,7 +115,10 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
         sys.stdout.reconfigure(errors="replace")
     switches = SWITCHES.keys() & sys.argv[1:]
-    arguments = [argument for argument in sys.argv[1:] if argument not in switches] or ["--help"]
+    # Schedulers such as cron have no shell that could put the date into the name of a folder.
+    day = datetime.now(UTC).date().isoformat()
+    given = (each.replace("{date}", day) for each in sys.argv[1:] if each not in switches)
+    arguments = [*given] or ["--help"]
     VERBOSE.set("--verbose" in switches)
     try:
         sys.exit(_run(app, program, arguments, switches))
