@@ -89,7 +89,7 @@ class Job:
         if clean:
             shutil.rmtree(self.folder / "results", ignore_errors=True)
         codes: list[int] = []
-        options = f"--dataset v1 --limit {LIMIT} --concurrency 2 {options}"
+        options = f"--dataset v1 --limit {LIMIT} --max-tokens 4096 {options}"
         for number, command in enumerate(steps()):
             if not any(codes) or number == len(steps()) - 1:
                 codes.append(
@@ -139,17 +139,16 @@ def test_a_night_that_fails_says_why_and_resumes(job: Job) -> None:
         night = job.night(server.url)
     assert night.codes[0] in (1, 2) and "401" in night.run["error"]
     (job.folder / "numbench-catalogue.toml").write_text(PRICE)
-    limits = "--max-tokens 500"
     always = job.answering(lambda number: True, prompt_tokens=100, completion_tokens=400)
     with serve(always) as server:
-        night = job.night(server.url, f"{limits} --max-cost 0.1", clean=True)
+        night = job.night(server.url, "--max-cost 0.1 --concurrency 2", clean=True)
         assert night.codes[0] == 3 and "--max-cost 0.1" in night.run["error"]
     with serve(always) as moved:
-        night = job.night(moved.url, limits)
+        night = job.night(moved.url)
         asked = len(server.received), len(moved.received)
     assert night.codes == [0, 0, 0] and min(asked) > 0 and sum(asked) <= 9 * LIMIT + 2
     (report,) = night.run["result"]
     assert f"the server moved during the run: {server.url}, {moved.url}" in report["warnings"]
     with serve(always) as server:
-        night = job.night(server.url, limits, before="ulimit -f 8; ", clean=True)
+        night = job.night(server.url, before="ulimit -f 8; ", clean=True)
     assert night.codes[0] == 1 and "results/2" in night.run["error"]
