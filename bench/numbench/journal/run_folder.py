@@ -79,6 +79,9 @@ class StoredResponses(Mapping[str, Response]):
 
     def read(self, offsets: Iterable[int]) -> Iterator[Response]:
         """Yield the responses whose last lines are at some offsets, in the order of these."""
+        # On a full disk, there may be no journal yet.
+        if not self.offsets:
+            return
         lines = ((*self._earlier.get(offset, ()), offset) for offset in offsets)
         replies = jsonl.read_at(self._path, Response, chain.from_iterable(lines))
         conversations = Conversations()
