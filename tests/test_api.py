@@ -108,9 +108,6 @@ def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
         (lambda: nb.generate(size="many"), "size 'many'"),  # type: ignore[arg-type]
         (lambda: nb.generate(split="dev"), "give test or val or train"),  # type: ignore[arg-type]
         (lambda: nb.report([]), "name at least one run folder"),
-        (lambda: nb.merge([], out="x"), "name at least one run folder"),
-        (lambda: nb.verify([]), "name at least one run folder"),
-        (lambda: nb.run("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.plan("baseline/float64", limit=1, out="."), "holds other files"),
         (lambda: nb.run_memory_test("baseline/float64", out="."), "holds other files"),
         (lambda: demo(Path()), "holds other files"),

@@ -24,13 +24,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @each_row(__file__, "json_outputs")
 def test_stdout_is_the_result(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    call: Call,
-    command: str,
-    code: int,
-    known: dict[str, Any],
-) -> None:
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call,
+    command: str, code: int, known: dict[str, Any],
+) -> None:  # fmt: skip
     monkeypatch.chdir(folder)
     monkeypatch.setitem(TASKS, "gcd", GCD)
     printed = call(*command.split(), "--json")
