@@ -121,7 +121,7 @@ def compare_means(
     weights = [1 / np.maximum(stratum.n, 1) for stratum in strata]
     p_values = sign_flip_test(strata, weights if len(strata) > 1 else None)
     variances = difference_variances(strata, maximum)
-    detectable = detectable_difference(*variances, n, maximum, tests)
+    detectable = detectable_difference(*variances, n, maximum, tests, len(strata) > 1)
     columns: list[Column] = [*intervals, p_values, detectable]
     columns += one_sided_bounds(strata, maximum) if one_sided else ()
     rows = zip(n.tolist(), *(column.tolist() for column in columns), strict=True)
