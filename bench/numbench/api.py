@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
 
 from numbench.core.arguments import checked
+from numbench.core.jsonl import DISK_FULL
 from numbench.errors import BadInput, NumbenchError
 from numbench.records import ProtocolName
 from numbench.runner.options import field_docs, options_of
@@ -456,7 +457,12 @@ def export(
     from numbench.ecosystem.export import export as export_to
 
     names = [str(path) for path in _paths(source) or []]
-    return export_to(names, to, Path(out))
+    try:
+        return export_to(names, to, Path(out))
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise NumbenchError(f"{out}: {error.strerror}; make room and try again") from error
+        raise
 
 
 @checked

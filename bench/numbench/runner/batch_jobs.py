@@ -333,7 +333,8 @@ class BatchJobs(ActiveRun):
 
     def _recovery_hint(self, error: ProviderError) -> str:
         if not self._active_jobs:
-            return ""
+            is_missing = error.failure.status in (404, 405, 501)
+            return "; the server may have no batch API: omit --batch" if is_missing else ""
         if error.failure.status == 404:
             return (
                 "; only the API key that submitted a job can collect it. To give up its answers, "
