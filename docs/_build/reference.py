@@ -16,7 +16,6 @@ from numbench import records
 from numbench.cli import app
 from numbench.cli.json_output import field_names
 from numbench.cli.listings import ListedDataset, ListedModel, ListedPrompts, ListedTask
-from numbench.cli.results import WrittenReport
 from numbench.cli.run import PlannedRun
 from numbench.dataset.audit import AuditResult, LabelError
 from numbench.ecosystem.export import Exported
@@ -93,7 +92,7 @@ def record_fields() -> Iterator[str]:
 RESULTS = {
     "run": "a list of `RunReport`; with `--dry-run`, of `PlannedRun`",
     "compare": "`Regression`",
-    "report": "`WrittenReport`; its `report.json` has all numbers",
+    "report": "its folder `out`, `sentences` and `warnings`; `report.json` has the numbers",
     "export": "`Exported`",
     "import": "a list of run folders",
     "merge": "`MergedRun`",
@@ -112,7 +111,7 @@ RESULTS = {
 RESULT_TYPES = (
     RunReport, PlannedRun, TaskPlan, Regression, ComparedRun, ComparedTask, ListedModel,
     AuditResult, LabelError, ListedDataset, ListedTask, ListedPrompts, ShownTask, ScoredItem,
-    WrittenReport, Exported, MergedRun, Leaderboard, Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference, Registration,
+    Exported, MergedRun, Leaderboard, Verification, Finding, HorizonRun, TaskHorizon, Outcome, PairedTask, Difference, Registration,
 )  # fmt: skip
 
 

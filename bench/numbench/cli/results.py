@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 
     from numbench.reporting.build import ReportResult
     from numbench.reporting.regression import Regression
-
-
-class WrittenReport(NamedTuple):
-    """A written report: its folder, and the sentences about scores and about what affects them."""
-
-    out: Path
-    sentences: tuple[str, ...]
-    warnings: tuple[str, ...]
 
 
 _VERDICTS = {
@@ -63,8 +55,8 @@ def report(**values: Any) -> None:
     from numbench.reporting.answer import answers
 
     result = api.report(**given_values(values), on_progress=print_to_stderr)
-    sentences = tuple(text for known in answers(result.data) for text in known.sentences)
-    set_result(WrittenReport(result.out, sentences, result.warnings))
+    sentences = [text for known in answers(result.data) for text in known.sentences]
+    set_result({"out": result.out, "sentences": sentences, "warnings": result.warnings})
     _print_report(result)
 
 
