@@ -196,9 +196,10 @@ def _models_table(pattern: str) -> RenderableType:
         unconfirmed = unconfirmed_levels(str(described.route), described.known)
         shown = tuple(f"{level}?" if level in unconfirmed else level for level in levels)
         dollars = (price.input, price.output) if price else (None, None)
-        varies, retirement = bool(price and price.varies), described.known.retirement or ""
+        retirement = described.known.retirement or ""
         url = provider.facts.url if isinstance(provider.facts, HostedProvider) else ""
-        listed.append(ListedModel(name, provider.name, url, shown, *dollars, varies, retirement))
+        about = dollars[0], dollars[1], bool(price and price.varies), retirement
+        listed.append(ListedModel(name, provider.name, url, shown, *about))
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"

@@ -15,7 +15,7 @@ from numbench.core import jsonl
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
-from numbench.journal.run_folder import Run, read_run
+from numbench.journal.run_folder import Run, read_info, read_run
 from numbench.records import SCHEMA, ProtocolName, RunInfo, Schema
 from numbench.reporting.comparisons import (
     ALL,
@@ -73,24 +73,20 @@ def compare(
     if margin is not None and not 0 < margin < 100:
         raise BadInput(f"--margin {margin:g}: give points between 0 and 100")
     old, new = old if old.is_file() else run_folder(old), run_folder(new)
-    runs = {} if old.is_file() else {"old": read_run(old)}
-    runs["new"] = read_run(new)
-    sizes = [run.info.horizon is not None for run in runs.values()]
-    sizes += [False] * old.is_file()
+    sizes = [not each.is_file() and read_info(each).horizon is not None for each in (old, new)]
     if all(sizes) and margin is not None:
         raise BadInput("--margin is in points of a score; horizon runs have none")
     if any(sizes) and not all(sizes):
-        horizon, other = (old, new) if sizes[0] and "old" in runs else (new, old)
+        horizon, other = (old, new) if sizes[0] else (new, old)
         raise BadInput(
             f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
         )
     if all(sizes):
-        result = compare_sizes(runs["old"], runs["new"], partial, on)
+        result = compare_sizes(read_run(old), read_run(new), partial, on)
     else:
         result = compare_scores(old, new, protocol, margin, partial, on)
-    served = [f"The {name} run: {w}." for name, run in runs.items() for w in run.served.warnings]
     failures = (result.differences,) if strict and result.differs_in else ()
-    return result._replace(notes=(*served, *result.notes), failures=(*failures, *result.failures))
+    return result._replace(failures=(*failures, *result.failures))
 
 
 def compare_scores(
@@ -144,6 +140,7 @@ def compare_scores(
         gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
     differences = setting_differences(before.info, after.info)
     notes = [
+        *_served(before.served, after.served),
         *differences.values(),
         *_notes(old_items, new_items, tasks),
     ]
@@ -252,6 +249,11 @@ def _notes(
         yield f"Questions answered by only one run: {once}."
 
 
+def _served(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    for name, warnings in (("old", old), ("new", new)):
+        yield from (f"The {name} run: {warning}." for warning in warnings)
+
+
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of a run, to compare later runs with: a file of `numbench export --to baseline`.
 
@@ -283,6 +285,8 @@ class Side(NamedTuple):
     sha256: str
     values: RunValues
     items: dict[str, AskedItems]
+    served: Sequence[str] = ()
+    """Warnings about who answered."""
 
 
 def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> None:
@@ -351,7 +355,7 @@ def side_of(run: ScoredRun) -> Side:
     sha256 = run.dataset.manifest.sha256
     signatures = {task: signature(run, task) for task in run.rows}
     known = compared_run(run.path, run.info, run.dataset.label, signatures)
-    return Side(known, run.info, sha256, run_values(run), items)
+    return Side(known, run.info, sha256, run_values(run), items, run.served.warnings)
 
 
 def compare_sizes(
@@ -385,7 +389,8 @@ def compare_sizes(
     gaps = [f"{missing} missing from the new run"] if missing else []
     first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
     differences = setting_differences(old_run.info, new_run.info)
-    notes = [*differences.values(), *notes]
+    served = _served(old_run.served.warnings, new_run.served.warnings)
+    notes = [*served, *differences.values(), *notes]
     failures = tuple(worse_tasks(tasks))
     result = Regression(
         "problem sizes", first, second, tasks, tuple(notes), failures,

@@ -65,7 +65,7 @@ def _baseline_reference(
 
     Raises BadInput if there is none, or for scores of another protocol.
     """
-    run, info, sha256, values, _ = read_baseline(file, protocol, [run.dataset for run in runs])
+    run, info, sha256, values, *_ = read_baseline(file, protocol, [run.dataset for run in runs])
     alike = [run for run in runs if run.dataset.manifest.sha256 == sha256]
     if not alike:
         raise BadInput(f"{file}: no run on its dataset, {run.dataset}; name one to compare it with")
