@@ -105,7 +105,6 @@ def test_a_wrong_argument_about_a_run_is_refused_in_one_line(
     [
         (lambda: nb.compare(3, "b"), "old 3: give text or a path"),  # type: ignore[arg-type]
         (lambda: nb.compare("a", "b", margin="x"), "margin 'x'"),  # type: ignore[arg-type]
-        (lambda: nb.generate(size="many"), "size 'many'"),  # type: ignore[arg-type]
         (lambda: nb.generate(split="dev"), "give test or val or train"),  # type: ignore[arg-type]
         (lambda: nb.report([]), "name at least one run folder"),
         (lambda: nb.plan("baseline/float64", limit=1, out="."), "holds other files"),

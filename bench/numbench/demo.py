@@ -39,7 +39,7 @@ def demo(
     on integers, next to bfloat16 arithmetic.
     on_message: receives a message before each step.
     """
-    check_output_folder(out, *(_run_name(model, dataset) for model in BASELINES))
+    check_output_folder(out, f"baseline-float64_{Path(dataset).name}")
     reports = [_run_and_report(BASELINES, dataset, out, "report", on_message)]
     if not all(find_spec(package) for package in ("torch", "safetensors")):
         on_message(f"{SMALL_MODEL} is skipped: it needs pip install 'numbench[local]'")
@@ -64,13 +64,9 @@ def _run_and_report(
 ) -> ReportResult:
     folders = []
     for model in models:
-        folder = out / _run_name(model, dataset)
+        folder = out / f"{model.replace('/', '-')}_{Path(dataset).name}"
         on_message(f"numbench run --model {model} --dataset {dataset} --out {folder}")
         spec = RunSpec(model, dataset=dataset, out=folder)
         folders.append(run(spec, is_correct).path)
     on_message(f"numbench report {' '.join(map(str, folders))} --out {out / name}")
     return report(folders, out=out / name, on_progress=on_message)
-
-
-def _run_name(model: str, dataset: str | Path) -> str:
-    return f"{model.replace('/', '-')}_{Path(dataset).name}"

@@ -99,15 +99,9 @@ def answers_of(changes: dict[str, tuple[int, bool | str | None]]) -> large_runs.
 
 @each_row(__file__, "comparisons")
 def test_what_fails_a_comparison(
-    old: Path,
-    tmp_path: Path,
-    name: str,
-    says: dict[str, Any],
-    options: dict[str, Any],
-    how: dict[str, Any],
-    failures: list[str],
-    notes: list[str],
-) -> None:
+    old: Path, tmp_path: Path, name: str, says: dict[str, Any], options: dict[str, Any],
+    how: dict[str, Any], failures: list[str], notes: list[str],
+) -> None:  # fmt: skip
     result = compare(old, new(tmp_path, answers_of(says), **options), **how)
     assert bool(result.failures) == bool(failures)
     for expected in failures:

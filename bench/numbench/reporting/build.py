@@ -56,6 +56,8 @@ TABLES = (
 )
 """The tables of a report, in the order in which they are shown."""
 
+Settings = Callable[[RunInfo], Mapping[str, object]]
+
 _LIBRARIES = ("numpy", "matplotlib", "pyarrow", "jinja2", "msgspec")
 
 
@@ -171,7 +173,7 @@ def report_json(
     data: ReportData,
     tables: Mapping[str, BuiltTable],
     omitted: Mapping[str, str],
-    settings: Callable[[RunInfo], Mapping[str, object]] = attrgetter("settings"),
+    settings: Settings = attrgetter("settings"),
 ) -> dict[str, object]:
     """Return the content of `report.json`: the runs, and the rows of all tables, unrounded.
 
@@ -184,16 +186,12 @@ def report_json(
         "warnings": list(chain.from_iterable(report_warnings(data).values())),
         "figures_left_out": dict(omitted),
         "versions": {"numbench": __version__, "python": platform.python_version(), **versions},
-        "runs": [
-            _run_json(run, data) | {"settings": settings(run.scored.info)}
-            for run in data.runs
-            if run.scored
-        ],
+        "runs": [_run_json(run, data, settings) for run in data.runs],
         "tables": {name: json_rows(built) for name, built in tables.items()},
     }
 
 
-def _run_json(run: RunConfiguration, data: ReportData) -> dict[str, object]:
+def _run_json(run: RunConfiguration, data: ReportData, settings: Settings) -> dict[str, object]:
     info = run.scored.info
     return {
         "path": run.scored.path.as_posix(),
@@ -209,6 +207,7 @@ def _run_json(run: RunConfiguration, data: ReportData) -> dict[str, object]:
         "transform": info.transform,
         "limit": info.limit,
         "shard": None if info.shard is None else str(info.shard),
+        "settings": settings(info),
         "tasks": {task: _task_json(run, data, task) for task in run.cells},
     }
 

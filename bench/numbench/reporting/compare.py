@@ -103,7 +103,7 @@ def compare_scores(
         before = read_baseline(old, protocol, [new_run.dataset])
     else:
         before = side_of(score_dataset_run(old, protocol))
-    if before.sha256 != after.sha256:
+    if before.values.dataset != after.values.dataset:
         raise BadInput(
             f"{old} uses dataset {before.run.dataset}, {new} uses dataset {after.run.dataset}: "
             "only runs on the same dataset can be compared"
@@ -126,7 +126,7 @@ def compare_scores(
             f"comparison needs {MIN_COMMON} (--partial compares them anyway)"
         )
     chosen = [
-        RunValues(side.sha256, {task: side.values.tasks[task] for task in both})
+        RunValues(side.values.dataset, {task: side.values.tasks[task] for task in both})
         for side in (after, before)
     ]
     known = compare_values(chosen, one_sided=margin is not None, decisive=len(on or [ALL]))
@@ -282,7 +282,6 @@ class Side(NamedTuple):
 
     run: ComparedRun
     info: RunInfo
-    sha256: str
     values: RunValues
     items: dict[str, AskedItems]
     served: Sequence[str] = ()
@@ -326,7 +325,7 @@ def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset
     run = compared_run(file, info, baseline.dataset, baseline.signatures)
     dataset = next((one for one in datasets if one.manifest.sha256 == sha256), None)
     if dataset is None:
-        return Side(run, info, sha256, RunValues(sha256, {}), {})
+        return Side(run, info, RunValues(sha256, {}), {})
     values, items = {}, {}
     for task, scores in baseline.scores.items():
         if task not in dataset.by_task:
@@ -341,7 +340,7 @@ def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset
         }
         values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
         items[task] = AskedItems(set(asked), set(known))
-    return Side(run, info, sha256, RunValues(sha256, values), items)
+    return Side(run, info, RunValues(sha256, values), items)
 
 
 def side_of(run: ScoredRun) -> Side:
@@ -355,7 +354,7 @@ def side_of(run: ScoredRun) -> Side:
     sha256 = run.dataset.manifest.sha256
     signatures = {task: signature(run, task) for task in run.rows}
     known = compared_run(run.path, run.info, run.dataset.label, signatures)
-    return Side(known, run.info, sha256, run_values(run), items, run.served.warnings)
+    return Side(known, run.info, run_values(run), items, run.served.warnings)
 
 
 def compare_sizes(

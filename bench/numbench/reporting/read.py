@@ -65,8 +65,8 @@ def _baseline_reference(
 
     Raises BadInput if there is none, or for scores of another protocol.
     """
-    run, info, sha256, values, *_ = read_baseline(file, protocol, [run.dataset for run in runs])
-    alike = [run for run in runs if run.dataset.manifest.sha256 == sha256]
+    run, info, values, *_ = read_baseline(file, protocol, [run.dataset for run in runs])
+    alike = [run for run in runs if run.dataset.manifest.sha256 == values.dataset]
     if not alike:
         raise BadInput(f"{file}: no run on its dataset, {run.dataset}; name one to compare it with")
     items, tasks = alike[0].dataset.by_task, {task for run in alike for task in run.rows}
@@ -75,7 +75,7 @@ def _baseline_reference(
     note = one_line(", ".join(filter(None, (variant_name(info), file.stem))))
     return Configuration(
         one_line(info.display), one_line(info.reasoning), note, "baseline", run.dataset,
-        RunValues(sha256, known), completeness=Completeness(counts),
+        RunValues(values.dataset, known), completeness=Completeness(counts),
     )  # fmt: skip
 
 
