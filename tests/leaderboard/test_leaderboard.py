@@ -134,7 +134,7 @@ def partial_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run(folder / "second", data, responses, reasoning="high"),
         run(folder / "limited", data, all_right(), display="Limited", limit=3),
         mixed_run(folder / "failed"),
-        run(folder / "empty", data, {}, display="Empty"),
+        run(folder / "empty", data, {}, display="Empty", few_shot=2),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site_module, "_FIGURES", ("pareto_tokens",))
@@ -208,6 +208,7 @@ def test_the_date_and_no_private_address_are_shown(partial_site: Path) -> None:
     shown = settings(msgspec.structs.replace(info, settings=known))
     assert "10.0.0.7" not in str(shown)
     assert (shown["base_url"], shown["seed"]) == ("chosen with --base-url", "7")
+    assert '"few_shot":"2"' in (partial_site / "data/report.json").read_text("utf-8")
 
 
 def test_page_names_are_safe_and_different() -> None:

@@ -257,12 +257,9 @@ def runs_of_each_kind(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @each_row(__file__, "wrong_comparisons")
 def test_wrong_use_is_one_line_and_code_2(
-    runs_of_each_kind: Path,
-    call: Call,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    message: str,
-) -> None:
+    runs_of_each_kind: Path, call: Call, monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str], message: str,
+) -> None:  # fmt: skip
     monkeypatch.chdir(runs_of_each_kind)
     done = call("compare", *arguments)
     assert (done.code, done.out) == (2, "")
