@@ -351,7 +351,6 @@ def side_of(run: ScoredRun) -> Side:
         )
         for task, rows in run.rows.items()
     }
-    sha256 = run.dataset.manifest.sha256
     signatures = {task: signature(run, task) for task in run.rows}
     known = compared_run(run.path, run.info, run.dataset.label, signatures)
     return Side(known, run.info, run_values(run), items, run.served.warnings)

@@ -71,7 +71,7 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
         notations = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
         if len(notations) > 1:
             yield f"{group.label}: the runs ask in different notations ({', '.join(notations)})."
-    runs = [(run.label, run.scored.info) for run in data.runs if run.scored]
+    runs = [(run.label, run.scored.info) for run in data.runs]
     for label, info in runs:
         wholes = [
             name for name, other in runs if not other.shard and not find_difference(info, other)
