@@ -214,6 +214,8 @@ def parse_usage(body: object, fields: UsageFields) -> Usage:
     rest = None if total is None or input_tokens is None else total - input_tokens
     if rest and input_tokens and rest - cached in (output, (output or 0) + (reasoning or 0)):
         input_tokens, rest = input_tokens + cached, rest - cached
+    elif input_tokens and cached > input_tokens:
+        input_tokens += cached
     if rest is not None and rest > (output or 0):
         if output is not None:
             reasoning = reasoning or rest - output

@@ -69,7 +69,7 @@ _LABEL = re.compile(
     r"|(?<![a-z])(?:final_?)?(?:answer|result|solution)\b[\"'”’*_`\\]*+(?:\s+(?:is|are)\b|\s*+[:：=]|(?=\s*\n)))"
     rf"[\s:：=>*_]*+(?:```[a-z]*+\n)?+{_MARKS}"
 )
-_INTO = r"|(?<!not\s)(?<!n't\s)(?:in|into|to)"
+_INTO = r"|(?<!not\s)(?<!n't\s)(?<!\b[A-Z]\s)(?:in|into|to)"
 _BEFORE = (
     r"(?i)(?:(?<![<>!≠/~])[=≈]|\\approx|\b(?:is|are|be|equals|gives?|giving|gets?|yields"
     r"|(?:equivalent|evaluates|simplifies|comes|amounts|adds up) toINTO)\b:?|'s"
@@ -82,7 +82,7 @@ _BEFORE_LAST = {
 }
 _QUOTES = r"(?:[*_`$\"'“”‘’)]|\\[)\]])*+"
 _CLOSE = rf"(?:{_QUOTES}(?:[}}\]]|</[a-z]+>))*+{_QUOTES}"
-_LINE_END = r"[^\S\n]*(?:\\\\)?[^\S\n]*(?:\Z|\n(?!\s*(?:[×÷^%=]|[-+*/]\s*[0-9])))"
+_LINE_END = r"[^\S\n]*(?:\\\\)?[^\S\n]*(?:\Z|\n(?!\s*(?:[×÷^%=]|[-+*/]\s*[0-9]|[0-9][0-9.,]*+\s*[\"'}])))"
 _NUMBER_END = rf"""(?ix)
     (?P<ends_line> {_QUOTES}[.。]?{_QUOTES}{_LINE_END} | [.,]?\*\*\s+(?-i:[A-Z][a-z])
       | {_QUOTES} (?:,?\s+|\s*\() (?: (?:(?:to|with)\s)?[0-9]++{_COUNTED}
@@ -90,7 +90,7 @@ _NUMBER_END = rf"""(?ix)
   | {_CLOSE} (?: [.;。]{_CLOSE}(?:\Z|\s(?!\s*\.?[0-9])) | {_LINE_END} | <\|
       | [,;]\s*(?:\}}|["']?[a-z_]+["']?\s*:) | (?<=>)\s | (?<=\}})\s+(?:and|as|is|so)\b)"""
 _LETTER_END = rf"""(?ix)(?P<ends_line> [.,]?\*\* | {_QUOTES}\.?{_QUOTES}{_LINE_END})?
-    {_CLOSE}(?=[\s.,:;!<(—–]|\Z) (?!\s*(?:,|/|or\b|and\b|nor\b)\s*[A-Z]\b)"""
+    {_CLOSE}(?=[\s.,:;!<(—–]|\Z) (?!\s*(?:[,;/&|+–—-]|or\b|and\b|nor\b|to\b|through\b)\s*[A-Z]\b)"""
 _END = {kind: re.compile(_LETTER_END if kind == "letter" else _NUMBER_END) for kind in _VALUES}
 _WITHIN = r"(?:[^.\n]|\.(?=[0-9])|(?<=:)\s*\n)*"
 _ASKED = "answer|result|mean|average|maximum|minimum|std|deviation"
