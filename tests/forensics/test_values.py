@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from numbench.core.decimal_numbers import format_decimal, from_decimal
 from numbench.forensics.agreement import digits_given, readings, round_to
-from numbench.forensics.computations import COMPUTATIONS, LABEL, Question, evaluate
+from numbench.forensics.computations import COMPUTATIONS, Question, evaluate
 from numbench.records import Item
 from numbench.tasks.items import make_item
 from tests.forensics.simulated import questions
+from tests.support.case_tables import each_row
 
 NUMBERS = st.decimals(-(10**14), 10**14, places=9, allow_nan=False).map(
     lambda number: format_decimal(from_decimal(number))
@@ -57,38 +58,15 @@ def test_deviation_has_far_more_digits_than_the_answer(numbers: list[str]) -> No
         assert abs(mpmath.mpf(str(value)) - exact) <= exact * mpmath.mpf(10) ** -50 + 1e-60
 
 
-def test_alternatives_of_a_difference() -> None:
-    values = values_of(item_of("addition", "-", "0.3", "0.1"), label="0.2000001")
-    assert values["label"] == ["0.2000001"]
-    assert values["sign"] == values["swapped"] == ["-0.2"]
-    assert values["neighbour"] == ["0.4"]
-    assert values["operand"] == ["0.3", "0.1"]
-    assert values["percent"] == ["20"]
-    assert values["integer_parts"] == ["0"]
-    assert "dropped_element" not in values
-
-
-def test_alternatives_of_a_deviation() -> None:
-    values = values_of(item_of("std", "std", "1", "2", "4"))
-    assert values["convention"] == ["1.52752523165195"]
-    # Variance, mean, and mean absolute deviation.
-    assert values["neighbour"] == ["1.55555555555556", "2.33333333333333", "1.11111111111111"]
-    assert values["dropped_element"] == ["1", "1.5", "0.5"]
-    assert LABEL not in values
-
-
-def test_alternatives_of_powers() -> None:
-    root = values_of(item_of("exponentiation", "^", "27", "0.333333333333333"))
-    assert root["exponent"] == ["0.333333333333334", "3"]
-    square = values_of(item_of("exponentiation", "^", "3", "2"))
-    assert square["exponent"] == ["0.111111111111111", "3", "27"]
-    assert (square["swapped"], square["neighbour"]) == (["8"], ["6"])
-
-
-def test_left_out_digits_are_not_powers_of_ten() -> None:
-    values = values_of(item_of("addition", "+", "0.02", "10.5"))
-    # 0.0, 0.5 and 10. instead of 0.02, 10.5 and 10.5; never a 0 left out.
-    assert values["dropped_operand_digit"] == ["10.5", "0.52", "10.02"]
+@each_row(__file__, "alternatives")
+def test_alternatives_of_a_question(
+    task: str,
+    operator: str,
+    operands: tuple[str, ...],
+    label: str | None,
+    expected: dict[str, list[str]],
+) -> None:
+    assert values_of(item_of(task, operator, *operands), label) == expected
 
 
 def test_float_types_are_those_of_the_baselines() -> None:
