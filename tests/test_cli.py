@@ -190,8 +190,10 @@ def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
 def test_a_generated_dataset_names_a_next_command_that_works(
     call: Call, arguments: str, dataset: str
 ) -> None:
-    code, output, errors = call(*shlex.split(f"generate --name d --size 3 {arguments}"))
+    generate_d = shlex.split(f"generate --name d --size 3 {arguments}")
+    code, output, errors = call(*generate_d)
     assert code == 0, errors
+    assert "questions, written" in output and "exists already" in call(*generate_d)[1]
     command = output.splitlines()[-1].removeprefix("next: ")
     assert command == f"numbench run --model baseline/float64 --dataset {dataset}"
     assert call(*shlex.split(command)[1:])[0] == 0

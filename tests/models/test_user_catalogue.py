@@ -37,10 +37,11 @@ def write(text: str, name: str = "numbench-catalogue.toml") -> None:
 
 def test_the_file_adds_models_and_prices() -> None:
     write(MODEL + PRICE)
-    description = describe_model("mine", "fast-2")
-    assert description.identity["route"] == "openai/my-model"
-    assert description.settings.request == {"reasoning_effort": "minimal"}
-    assert description.settings.temperature is None
+    for url in (None, "https://llm.example.com/v1"):
+        description = describe_model("mine", "fast-2", Server(url))
+        assert description.identity["route"] == "openai/my-model"
+        assert description.settings.request == {"reasoning_effort": "minimal"}
+        assert description.settings.temperature is None
     assert "mine" in named_models()
     price = find_price("openai/my-model")
     assert price is not None and price.own and (price.input, price.output) == (0.5, 2.0)
