@@ -127,11 +127,23 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     assert not list(folder.parent.iterdir())
 
 
-def test_a_local_ray_makes_the_same_files(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    pytest.importorskip("ray", reason="needs Ray: pip install 'numbench[ray]'")
+def test_a_local_ray_makes_the_same_files(
+    tmp_path: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray", reason="needs Ray: pip install 'numbench[ray]'")
     generate(LARGE, tmp_path / "d", workers=2, engine="ray", shard_rows=ROWS)
     assert contents(tmp_path / "d") == whole
+    assert not ray.is_initialized()
+    ray.init(num_cpus=1, log_to_driver=False)
     with pytest.raises((BadInput, NumbenchError), match="exponentiation has only about"):
         settings = DatasetSettings("e", ("exponentiation",), "val", 500_000, max_digits=3)
         generate(settings, tmp_path / "e", engine="ray")
-    assert not (tmp_path / "e").exists()
+
+    def crash(references: object) -> None:
+        raise ray.exceptions.WorkerCrashedError
+
+    monkeypatch.setattr(ray, "wait", crash)
+    with pytest.raises(NumbenchError, match="WorkerCrashedError; no dataset written"):
+        generate(LARGE, tmp_path / "e", engine="ray")
+    assert ray.is_initialized() and not (tmp_path / "e").exists()
+    ray.shutdown()

@@ -148,12 +148,19 @@ def test_while_a_job_is_active_a_run_without_batch_is_refused(
 
 
 def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
-    dataset: Path, tmp_path: Path
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    set_prices(monkeypatch, tmp_path, {MODEL: FIVE_DOLLARS})
+    billed = []
+
     def answer(request: dict[str, Any], number: int) -> dict[str, Any] | None:
         prompt = request["body"]["messages"][-1]["content"]
         if "1" in prompt and number == 1:
-            return {"status_code": 500, "body": {"error": {"message": "later"}}}
+            billed.append(prompt)
+            return {
+                "status_code": 500,
+                "body": good({}, 1)["body"] | {"error": {"message": "later"}},
+            }
         if prompt.startswith("What is 2"):
             return None
         if prompt.startswith("What is 3"):
@@ -164,14 +171,10 @@ def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
     provider = Provider(answer=answer)
     with serve(provider) as server:
         report = go(server, dataset, tmp_path / "run", batch=True)
-        assert (report.answered, report.errors) == (8, 2)
-        errors = {
-            prompt: response.error.kind
-            for response in read_run(tmp_path / "run").responses.values()
-            if response.error
-            for prompt in [response.item_id]
-        }
-        assert sorted(errors.values()) == ["item", "transient"]
+        assert (report.answered, report.errors, report.cost) == (8, 2, 2.5 * (8 + len(billed)))
+        responses = read_run(tmp_path / "run").responses.values()
+        errors = sorted(response.error.kind for response in responses if response.error)
+        assert billed and errors == ["item", "transient"]
         assert len(provider.jobs) == 3
         assert max(provider.received.values()) == 3
         # The next call retries temporary failures, but not permanent ones.
