@@ -13,6 +13,7 @@ from numbench.horizon.psychometric import SizeEstimate
 from numbench.horizon.sizes import task_sizes
 from numbench.tasks import SCALED_TASKS
 from tests.horizon.outcomes import Curve, invented_outcomes
+from tests.support.case_tables import each_row
 
 COPY = SCALED_TASKS["copy"]
 LONG_COMPARISON = SCALED_TASKS["long_comparison"]
@@ -39,6 +40,18 @@ def test_many_answers_give_the_curve_that_a_logistic_regression_finds() -> None:
     assert horizon.h90 is not None and horizon.h90.low < h90 < horizon.h90.high
     assert horizon.h50.low < 6.3 < horizon.h50.high
     assert horizon.fits
+
+
+@each_row(__file__, "estimates")
+def test_estimates_are_those_of_the_method_as_published(
+    task: str, curve: list[float], step: int, each: int, guess: float, expected: list[float]
+) -> None:
+    sizes = task_sizes(SCALED_TASKS[task])[::step]
+    outcomes = invented_outcomes(Curve(*curve), sizes, each, 5, guess)
+    horizon = estimate_horizon(SCALED_TASKS[task], outcomes)
+    h50, h90 = horizon.h50, horizon.h90 or ()
+    numbers = (*h50, *h90, horizon.isotonic, horizon.fit_p, horizon.tokens_at_h50)
+    assert numbers == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_estimate_does_not_depend_on_the_order_of_the_answers() -> None:

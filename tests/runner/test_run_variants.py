@@ -22,6 +22,7 @@ from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import expand, plan_suite, run_suite, suite_file
 from numbench.scoring import is_correct, score_run
+from numbench.scoring.scored_run import signature
 from numbench.tasks.prompts import load_prompt_set
 from numbench.transforms import open_variant
 from tests.support import servers
@@ -101,6 +102,7 @@ def test_transformed_items_are_asked_and_scored_with_their_own_answers(
     scored = score_run(report.path)
     assert [row.item for row in scored.rows["addition"]] == items
     assert all(row.score.exact_match for row in scored.rows["addition"])
+    assert f"|transform:{transform}|" in signature(scored, "addition")
     with pytest.raises(BadInput, match=f"not after the transformation {transform}"):
         score_run(report.path, "paper")
 

@@ -17,7 +17,7 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings, parse_tasks
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
-from numbench.records import Response
+from numbench.records import Difficulty, Response
 from numbench.runner.few_shot import examples
 from numbench.scoring import score_exact, score_lenient
 from numbench.tasks import (
@@ -61,7 +61,7 @@ def test_a_plugin_task_needs_nothing_but_its_declaration(
     """Defaults, exact answers, escapes, params, both formats, more rows than a pool, examples."""
     assert (GCD.display, GCD.answer_kind, GCD.metric) == ("Gcd", "number", "log_smape")
     assert GCD.chance_accuracy(2) == 0
-    assert GCD.difficulty("gcd", ("12", "345"), "3").base10 == 5
+    assert GCD.difficulty("gcd", ("12", "345"), "3") == Difficulty(5, 13)
     install(replace(GCD, sample=_with_params))
     monkeypatch.setattr("numbench.dataset.shard_files.POOL_SIZE", 60)
     assert parse_tasks(["all"]) == DatasetSettings().tasks == tuple(PAPER_TASKS)

@@ -158,7 +158,7 @@ class Posterior:
             self._normalized = _normalized(self._log_weights)
         return self._normalized
 
-    def update(self, size: int, right: float, wrong: float = 0) -> None:
+    def update(self, size: int, right: float, wrong: float) -> None:
         """Take the numbers of right and wrong answers at a size into account.
 
         They may be fractions: of an item with several samples, the share of right ones.

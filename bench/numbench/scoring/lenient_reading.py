@@ -108,7 +108,7 @@ _CHECK = re.compile(
 
 
 def read_leniently(
-    text: str, kind: AnswerKind, is_cut_off: bool = False, question: str = ""
+    text: str, kind: AnswerKind, is_cut_off: bool, question: str = ""
 ) -> ParsedAnswer | None:
     """Return the one answer that `text` states; None without one.
 
