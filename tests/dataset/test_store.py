@@ -19,6 +19,7 @@ from numbench.dataset.store import (
 from numbench.errors import BadInput
 from numbench.records import DatasetRef
 from numbench.tasks.items import make_item
+from tests.support.case_tables import each_row
 
 PACKAGED = resource_folder("datasets")
 
@@ -54,23 +55,13 @@ def test_a_changed_or_missing_file_is_named(folder: Path, content: bytes | None)
         Dataset(folder).by_task  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"name": 7}, "field name: expected text, got a whole number"),
-        ({"files": {}}, "field files: expected a list, got an object"),
-        ({"files": [{"task": 1}]}, "field files[0].task: expected text, got a whole"),
-        ({"seed": "one"}, "field seed: expected a whole number or null, got text"),
-        (b"", "not valid JSON (input data was truncated)"),
-        (b"[]", "expected an object, got a list"),
-    ],
-)
+@each_row(__file__, "bad_manifests")
 def test_a_bad_manifest_is_reported(
-    folder: Path, content: dict[str, object] | bytes, message: str
+    folder: Path, content: dict[str, object] | str, message: str
 ) -> None:
     path = folder / "manifest.json"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
+    if isinstance(content, str):
+        path.write_text(content)
     else:
         jsonl.write_json(path, jsonl.read_json(path, dict) | content)
     with pytest.raises(BadInput) as error:

@@ -14,7 +14,10 @@ from numbench.errors import BadInput
 from numbench.models import Message, open_model, opening
 from numbench.models.base import RequestSettings
 from numbench.records import Completion
+from numbench.runner.planning import plan
+from numbench.runner.spec import RunSpec
 from tests.models import tiny_transformers
+from tests.support.case_tables import each_row
 from tests.support.local_models import SYSTEM, ask, assert_batches_change_no_answer
 
 pytestmark = pytest.mark.slow
@@ -98,14 +101,7 @@ def test_tokens_and_text_equal_those_of_greedy_decoding(folders: dict[str, Path]
 
 
 @local
-@pytest.mark.parametrize(
-    ("kind", "reasoning", "answer"),
-    [
-        ("chat", "<think>1 + 2 = 3</think>", '\n{"answer": 3}'),
-        ("opened", "1 + 2 = 3\n</think>", '{"answer": 3}'),
-        ("chat", "", '{"answer": 3}'),
-    ],
-)
+@each_row(__file__, "split_reasoning")
 def test_reasoning_is_split_from_the_answer_and_counted(
     folders: dict[str, Path],
     kind: str,
@@ -264,16 +260,11 @@ def test_the_identity_depends_on_the_weights(folders: dict[str, Path], tmp_path:
         for folder in (folders["llama"], same, other)
     ]
     assert hashes[0] == hashes[1] != hashes[2]
+    with pytest.raises(BadInput, match="the same answer every time: omit --samples"):
+        plan(RunSpec(f"hf/{same}", dataset="short", samples=2))
 
 
-@pytest.mark.parametrize(
-    ("files", "missing"),
-    [
-        ((), r"config.json, weights \(\*.safetensors\), a tokenizer \(tokenizer.json\)$"),
-        (("config.json", "tokenizer.json", "pytorch_model.bin"), r"weights \(\*.safetensors\)$"),
-        (("config.json", "model.safetensors"), r"a tokenizer \(tokenizer.json\)$"),
-    ],
-)
+@each_row(__file__, "missing_files")
 def test_the_error_for_an_incomplete_folder_names_the_missing_files(
     tmp_path: Path, files: tuple[str, ...], missing: str
 ) -> None:
