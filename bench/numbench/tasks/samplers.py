@@ -190,7 +190,7 @@ def _triangular_table(max_digits: int) -> IntArray:
     """Return table[n, u]: for u uniform below n(n−1), the integer part of a triangular variable on
     [0, n) with mode 1, whose values have the weights n−1, 2n−3, 2n−5, …, 1; 0 for n = 1."""
     largest = max_digits // 2 + 2
-    table = np.zeros((largest + 1, max(largest * (largest - 1), 1)), np.int64)
+    table = np.zeros((largest + 1, largest * (largest - 1)), np.int64)
     for n in range(2, largest + 1):
         drawn = np.repeat(np.arange(n), [n - 1, *range(2 * n - 3, 0, -2)])
         table[n, : len(drawn)] = drawn
