@@ -280,6 +280,7 @@ def test_other_logs_and_other_questions_are_refused(tmp_path: Path) -> None:
     refused("a log of the task 'gsm8k'; only numbench/v1", **other)
     refused("of the dataset v1@000000, but", metadata={"dataset_sha256": "0" * 64})
     refused("the question of .* is 'What is 1", question="What is 1 + 1?")
+    refused("eval.metadata.run is not a run of numbench: ", metadata={"run": {"model": 1}})
     (tmp_path / "broken.eval").write_bytes(b"PK")
     with pytest.raises(BadInput, match=r"broken\.eval: not a log that Inspect can read"):
         import_logs([tmp_path / "broken.eval"], tmp_path / "runs")

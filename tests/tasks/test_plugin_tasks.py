@@ -35,7 +35,7 @@ from numbench.tasks import (
 )
 from numbench.tasks.base import LETTERS
 from numbench.tasks.prompts import load_prompt_set
-from numbench.tasks.shards import Shard, generate_items
+from numbench.tasks.shards import Shard, generate_items, shard_of
 from tests.support.case_tables import each_row
 from tests.support.command_line import NUMBENCH, finish
 from tests.tasks.gcd_task import GCD
@@ -79,6 +79,8 @@ def test_a_plugin_task_needs_nothing_but_its_declaration(
     assert audit(dataset.path).checked == {"gcd": 30} and not audit(dataset.path).wrong
     shown = examples(dataset, ("gcd",), 3)["gcd"]
     assert len({item.id for item in shown} - dataset.by_id.keys()) == 3
+    part = islice(generate_items(Shard("gcd", index=1, count=3)), 9)
+    assert {shard_of(item.operands, 3) for item in part} == {1}
 
 
 def _with_params(words: RandomWords, _settings: SamplingSettings) -> SampledQuestion:
