@@ -75,6 +75,7 @@ def test_every_table_is_written_unrounded_in_each_format(report: ReportResult) -
         "summary", "log_smape", "exact_match", "tokens",
     }  # fmt: skip
     assert "\\begin{longtable}{llr" in (report.out / "tables/log_smape.tex").read_text()
+    assert "\n|---|---|---:|" in (report.out / "tables/log_smape.md").read_text()
     assert {row["kind"] for row in content["tables"]["comparisons"]} == {"run"}
     for name, expected in content["tables"].items():
         for line, row in zip(rows(report.out, name), expected, strict=True):
