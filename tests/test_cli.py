@@ -226,13 +226,7 @@ def test_a_closed_pipe_causes_no_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("target", "hint"),
-    [
-        ("huggingface", "hf upload OWNER/NAME . --repo-type dataset"),
-        ("lm-eval", "lm_eval run --include_path out --apply_chat_template"),
-    ],
-)
+@each_row(__file__, "next_steps")
 def test_the_next_step_of_an_export_is_that_of_the_docs(
     tmp_path: Path, call: Call, target: str, hint: str
 ) -> None:

@@ -78,14 +78,7 @@ def test_a_damaged_vocabulary_is_reported(tmp_path: Path, content: str) -> None:
         make_tokenizer(tmp_path / "made.json", tmp_path / "bad.json")
 
 
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("missing", "missing contains no .parquet files"),
-        ("other", "no column 'text'; its columns: id, body"),
-        ("damaged", "cannot read its .parquet files"),
-    ],
-)
+@each_row(__file__, "textless_folders")
 def test_a_folder_without_text_is_reported(tmp_path: Path, name: str, problem: str) -> None:
     parquet(tmp_path / "other" / "a.parquet", ["x"], column="body")
     damaged = parquet(tmp_path / "damaged" / "a.parquet", ["x"])

@@ -156,13 +156,7 @@ def test_a_service_tier_has_no_price_but_the_users_own(tmp_path: Path) -> None:
     assert price is not None and price.own
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"tools": [{"type": "web_search"}]},
-        {"web_search_options": {}, "webSearchOptions": {"search_context_size": "low"}},
-    ],
-)
+@each_row(__file__, "fees_of_tools")
 def test_tools_have_fees_so_that_no_price_of_tokens_applies(
     tmp_path: Path, params: dict[str, object]
 ) -> None:
