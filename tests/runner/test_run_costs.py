@@ -207,15 +207,7 @@ def test_a_limit_holds_whatever_providers_bill(tmp_path: Path, knowledge: Knowle
     assert suites_over_limit(range(10), tmp_path / "all", knowledge) <= (0 if is_known else 0.1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "answered"),
-    [
-        # A dollar per token: an answer costs 4, but 20 (MinMax) or 21 (Add) are expected.
-        ({"model": "gpt-5", "reasoning": "minimal", "max_cost": 30}, 3),
-        # An answer costs 4 and may cost 10.
-        ({"model": "openai/gpt-5", "max_tokens": 10, "max_cost": 25}, 4),
-    ],
-)
+@each_row(__file__, "counted_costs")
 def test_a_request_counts_at_the_published_average_or_at_its_token_limit(
     dataset: Path,
     tmp_path: Path,
@@ -223,6 +215,7 @@ def test_a_request_counts_at_the_published_average_or_at_its_token_limit(
     changes: dict[str, Any],
     answered: int,
 ) -> None:
+    """An answer costs $4; $20 (MinMax) or $21 (Add) are expected, or its limit allows $10."""
     set_prices(monkeypatch, tmp_path, {"openai/gpt-5": (0, 1e6)})
     with serve(_without_cost) as server:
         stopped = _limited(server, dataset, tmp_path / "run", **changes)
