@@ -9,9 +9,10 @@ import pytest
 import numbench as nb
 from numbench.errors import BadInput
 from numbench.horizon.estimate import compare_horizons
+from numbench.records import Response
 from numbench.reporting.compare import compare
 from numbench.stats.multiple_testing import holm
-from tests.report import large_runs
+from tests.report import large_runs, runs
 from tests.report.horizons import write_measurement
 from tests.support.case_tables import each_row
 from tests.support.command_line import Call
@@ -221,6 +222,26 @@ def test_annotations_of_github(old: Path, tmp_path: Path, call: Call) -> None:
     partly = new(tmp_path / "partly", lambda t, n: n >= 2, tasks=PAIR)
     lines = call("compare", old, partly, "--partial", "--format", "github").out.splitlines()
     assert any(line.startswith("::warning title=numbench compare::Partial: 7") for line in lines)
+
+
+def test_only_samples_that_were_answered_before_are_missed(tmp_path: Path) -> None:
+    data = large_runs.dataset(tmp_path, ["addition"])
+
+    def sampled(name: str, answered: int) -> Path:
+        """A run with two samples of each item, the second one of the first items only."""
+        every = [(index, sample) for sample in (0, 1) for index in range((40, answered)[sample])]
+        responses = {
+            f"{index} {sample}": Response(
+                item_id=f"addition-{index}", sample=sample, text=f'{{"answer": {1000 + index}}}'
+            )
+            for index, sample in every
+        }
+        return runs.run(tmp_path / name, data, responses, tasks=("addition",), samples=2)
+
+    before, after = sampled("before", 30), sampled("after", 28)
+    assert compare(before, before).failures == ()
+    (failure,) = compare(before, after).failures
+    assert failure.startswith("68 of 70 previously answered samples of Add answered again")
 
 
 def test_a_run_with_fewer_tasks_does_not_pass(old: Path, tmp_path: Path, call: Call) -> None:

@@ -5,6 +5,7 @@ The old one may be a baseline, the file with the scores of a run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -40,7 +41,7 @@ from numbench.reporting.regression import (
 from numbench.reporting.values import RunValues, run_values, task_values
 from numbench.scoring import ScoredRun, score_dataset_run, signature
 from numbench.scoring.horizon_outcomes import read_horizons
-from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT, completeness
+from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT, Completeness
 from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
 
@@ -134,7 +135,7 @@ def compare_scores(
     decisive = [task for task in tasks if task.decides]
     failures = list(worse_tasks(decisive) if margin is None else _not_excluded(decisive, margin))
     failures += _blind(decisive, margin)
-    gaps = list(_gaps(old_items, new_run))
+    gaps = list(_gaps(old_items, new_items, after.info.samples))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
         gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
@@ -145,7 +146,7 @@ def compare_scores(
         *_notes(old_items, new_items, tasks),
     ]
     # Without any common answer, there is nothing to compare.
-    has_common = any(old_items[task].answered & new_items[task].answered for task in both)
+    has_common = any(old_items[task].answered.keys() & new_items[task].answered for task in both)
     runs = before.run, after.run
     result = Regression(
         "scores", *runs, tasks, tuple(notes), tuple(failures), margin, tuple(differences)
@@ -206,20 +207,26 @@ def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[s
             )
 
 
-def _gaps(old: Mapping[str, AskedItems], new_run: ScoredRun) -> Iterator[str]:
-    """Yield which tasks and answers only the old run has."""
-    if missing := [task_name(task) for task in old if task not in new_run.rows]:
+def _gaps(
+    old: Mapping[str, AskedItems], new: Mapping[str, AskedItems], samples: int
+) -> Iterator[str]:
+    """Yield which tasks and answers only the old run has. samples: of the new one, per item."""
+    if missing := [task_name(task) for task in old if task not in new]:
         what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
         yield f"{what} missing from the new run"
-    # An item that the new run does not include has no answer.
-    before = {task: items.answered for task, items in old.items() if task in new_run.rows}
-    known = completeness(new_run, before)
+    by_task = {}
+    for task in (task for task in old if task in new):
+        # An item that the new run does not include has no answer.
+        now, before = new[task].answered, old[task].answered.items()
+        counts = [(min(count, samples), now.get(item, 0)) for item, count in before]
+        by_task[task] = sum(map(min, counts)), sum(expected for expected, _ in counts)
+    known = Completeness(by_task)
     if tasks := known.incomplete_tasks:
         answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
         where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
-        samples = "questions" if new_run.info.samples == 1 else "samples"
+        what = "questions" if samples == 1 else "samples"
         yield (
-            f"{answered} of {total} previously answered {samples} of {where} answered again (at "
+            f"{answered} of {total} previously answered {what} of {where} answered again (at "
             f"least {MIN_ANSWERED_PERCENT}% required per task)"
         )
 
@@ -245,7 +252,9 @@ def _notes(
         if not first == second == compared:
             what = f"compared: the {compared} that both include"
             yield f"Questions per task: {first} (old), {second} (new); {what}."
-    if once := sum(len((one.answered ^ two.answered) & common) for one, two, common in pairs):
+    if once := sum(
+        len((one.answered.keys() ^ two.answered) & common) for one, two, common in pairs
+    ):
         yield f"Questions answered by only one run: {once}."
 
 
@@ -271,10 +280,13 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AskedItems(NamedTuple):
-    """The ids of a task's items in a run, and of those that have an answer to any sample."""
+    """The ids of a task's items in a run, and the number of answers of those that have any.
+
+    A baseline does not say how many; it counts as one.
+    """
 
     asked: set[str]
-    answered: set[str]
+    answered: Mapping[str, int]
 
 
 class Side(NamedTuple):
@@ -339,7 +351,7 @@ def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset
             if score is not None
         }
         values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
-        items[task] = AskedItems(set(asked), set(known))
+        items[task] = AskedItems(set(asked), dict.fromkeys(known, 1))
     return Side(run, info, RunValues(sha256, values), items)
 
 
@@ -347,7 +359,7 @@ def side_of(run: ScoredRun) -> Side:
     items = {
         task: AskedItems(
             {row.item.id for row in rows},
-            {row.item.id for row in rows.select(rows.is_answered)},
+            Counter(row.item.id for row in rows.select(rows.is_answered)),
         )
         for task, rows in run.rows.items()
     }
