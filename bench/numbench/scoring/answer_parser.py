@@ -64,6 +64,8 @@ _CONTINUES = re.compile(
     r"|(?:\s|`|</?[a-z]\w*\s*+/?>|<\|\w+\|>)*+(?!,?\s*+\"|//|[{}])[^{}]*+\}",
     re.IGNORECASE,
 )
+# Another value after a quoted one or a list, which is no key.
+_FURTHER = re.compile(r"\s*+(?:(?:,|or\b|and\b)?+\s*+(?:\"[^\"\n]*+\"(?!\s*+:)|\[))")
 # Not the start of a placeholder or of a schema.
 _VALUE_START = re.compile(rf'{_KEY}\s*+:\s*+(?![<{{])"?')
 _ENDLESS = ("0" * 64, "9" * 64)
@@ -150,7 +152,8 @@ def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
         value = _read_endless(text, key.end()) if key and kind == "number" else None
         return _parsed(value, "unclosed")
     raw = ended[ended.lastgroup or 0]
-    if ended.lastgroup == "plain" and _CONTINUES.match(text, ended.end()):
+    continues = _CONTINUES if ended.lastgroup == "plain" else _FURTHER
+    if continues.match(text, ended.end()):
         return None
     if key and not raw.startswith(text[key.end() :].rstrip()):
         return None

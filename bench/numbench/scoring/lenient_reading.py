@@ -82,15 +82,17 @@ _BEFORE_LAST = {
 }
 _QUOTES = r"(?:[*_`$\"'“”‘’)]|\\[)\]])*+"
 _CLOSE = rf"(?:{_QUOTES}(?:[}}\]]|</[a-z]+>))*+{_QUOTES}"
-_LINE_END = r"[^\S\n]*(?:\\\\)?[^\S\n]*(?:\Z|\n(?!\s*(?:[×÷^%=]|[-+*/]\s*[0-9]|[0-9][0-9.,]*+\s*[\"'}])))"
+_GOES_ON = r"\s*(?:[×÷^%=]|[-+*/]\s*[0-9]|[0-9][0-9.,]*+\s*[\"'}])"
+_LINE_END = rf"[^\S\n]*(?:\\\\)?[^\S\n]*(?:\Z|\n(?!{_GOES_ON}))"
 _NUMBER_END = rf"""(?ix)
     (?P<ends_line> {_QUOTES}[.。]?{_QUOTES}{_LINE_END} | [.,]?\*\*\s+(?-i:[A-Z][a-z])
       | {_QUOTES} (?:,?\s+|\s*\() (?: (?:(?:to|with)\s)?[0-9]++{_COUNTED}
         | (?:because|since|which|without|rounded|correct|accurate|exact(?:ly)?|approximately)\b))
   | {_CLOSE} (?: [.;。]{_CLOSE}(?:\Z|\s(?!\s*\.?[0-9])) | {_LINE_END} | <\|
       | [,;]\s*(?:\}}|["']?[a-z_]+["']?\s*:) | (?<=>)\s | (?<=\}})\s+(?:and|as|is|so)\b)"""
+_BESIDE = r"\s*(?:\(|\\text\{)?\s*(?:[,;/&+|→–—-]>?|or\b|and\b|nor\b|to\b|through\b)"
 _LETTER_END = rf"""(?ix)(?P<ends_line> [.,]?\*\* | {_QUOTES}\.?{_QUOTES}{_LINE_END})?
-    {_CLOSE}(?=[\s.,:;!<(—–]|\Z) (?!\s*(?:[,;/&|+–—-]|or\b|and\b|nor\b|to\b|through\b)\s*[A-Z]\b)"""
+    {_CLOSE}(?=[\s.,:;!<(—–]|\Z) (?!{_BESIDE}[\s}}"*]*[A-Z]\b)"""
 _END = {kind: re.compile(_LETTER_END if kind == "letter" else _NUMBER_END) for kind in _VALUES}
 _WITHIN = r"(?:[^.\n]|\.(?=[0-9])|(?<=:)\s*\n)*"
 _ASKED = "answer|result|mean|average|maximum|minimum|std|deviation"
