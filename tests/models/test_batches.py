@@ -341,9 +341,13 @@ def test_replies_that_lack_what_is_asked_for_are_transient_failures(provider: Pr
 
         assert provider.error(script, calls(provider)[call]) == f"transient: {message}"
     if provider is CLAUDE:
-        error = provider.error(
-            lambda _: web.Response(text="<html>wait\na moment</html>"), calls(provider)["collect"]
-        )
+        # The page is that of the results; the job itself names them.
+        def wait(received: ReceivedRequest) -> Reply:
+            if received.path.endswith("results"):
+                return web.Response(text="<html>wait\na moment</html>")
+            return web.json_response({"results_url": "results"})
+
+        error = provider.error(wait, calls(provider)["collect"])
         assert error == "transient: the server sent no results"
 
 

@@ -139,7 +139,7 @@ class BatchRequest(NamedTuple):
 class BatchStatus(NamedTuple):
     """The state of a batch job.
 
-    is_finished: the job brings no further results, whether it succeeded or not.
+    is_finished: the job has ended, whether it succeeded or not; some results may come later.
     done: requests that ended with or without an answer, as far as the provider says so.
     state: the provider's name of the state.
     answers: requests that ended with one; None if the provider counts nothing.

@@ -12,7 +12,6 @@ from collections.abc import (
     Collection,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from pathlib import Path
@@ -149,24 +148,13 @@ class BatchService(HostedServer, ABC):
         state = failures.sanitize_line(state, self._secrets)
         counts = self._counts(response)
         failure = self._job_failure(response)
-        is_final = state in self.api.final or response.get("done") is True
         return BatchStatus(
-            is_finished=is_final and not self._has_unpublished_results(response, state, counts),
+            is_finished=state in self.api.final or response.get("done") is True,
             done=sum(counts.get(name, 0) for name in self.api.done),
             state=state,
             answers=counts.get(self.api.done[0], 0) if any(counts.values()) else None,
             error=failure and failures.sanitize_failure(failure, self._secrets),
         )
-
-    def _has_unpublished_results(
-        self, job: JsonObject, state: str, counts: Mapping[str, int]
-    ) -> bool:
-        """Return whether a job that has ended lacks its results, which some providers add later."""
-        has_answers = counts.get(self.api.done[0], 0) > 0
-        fields = self.api.results_fields[:1] if has_answers else self.api.results_fields
-        is_expected = has_answers or (state == self.api.final[0] and not any(counts.values()))
-        is_missing = not any(value_at(job, field) for field in fields)
-        return is_expected and is_missing and self._job_failure(job) is None
 
     def _request_body(self, request: BatchRequest) -> dict[str, object]:
         """Return the body that a single request would have."""

@@ -177,7 +177,11 @@ class AnthropicBatchService(BatchService):
         return unfinished[0] if unfinished else None
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
-        content = await self._content(f"{self._job_path(job.id or '')}/results")
+        path = self._job_path(job.id or "")
+        response = await self._object(path)
+        if not any(value_at(response, field) for field in self.api.results_fields):
+            return
+        content = await self._content(f"{path}/results")
         ids = {_custom_id(job.key, position): each for position, each in enumerate(job.items)}
         yield ((ids.get(custom_id, ""), line) for custom_id, line in self._result_lines(content))
 

@@ -349,4 +349,9 @@ def _is_error(event: JsonObject) -> bool:
         if value and isinstance(value, str | int)
     }
     has_message = "message" in known and ("code" in known or len(event) == 1)
-    return has_message or event.get("object") == "error" or "detail" in event
+    has_more = any(
+        value and isinstance(value, dict | list) and name.lower() not in FIELDS
+        for name, value in event.items()
+    )
+    is_named = event.get("object") == "error" or event.get("detail")
+    return bool(is_named or has_message) and not has_more

@@ -201,7 +201,7 @@ class BatchJobs(ActiveRun):
     def _awaits_results(self, job: Job, results: Mapping[str, Completion]) -> bool:
         """Return whether a finished job may get the rest of its results, which some add later."""
         status, policy = self._status[job.key], self.policy
-        expected = len(job.items) if status.answers is None else status.done
+        expected = status.done if status.answers is not None else len(job.items)
         waited = time.monotonic() - self._finished.setdefault(job.key, time.monotonic())
         lacks_answers = self._lacks_answers(job, results)
         patience = policy.outage_timeout if lacks_answers else policy.job_lookup_timeout
@@ -209,9 +209,10 @@ class BatchJobs(ActiveRun):
 
     def _lacks_answers(self, job: Job, results: Mapping[str, Completion]) -> bool:
         """Return whether results lack answers that the provider counts, and so may bill."""
-        status = self._status[job.key]
-        found = sum(result.error is None for result in results.values())
-        return len(results) < status.done and found < (status.answers or 0)
+        status, found = self._status[job.key], sum(not each.error for each in results.values())
+        if status.error is not None or status.answers is None:
+            return False
+        return len(results) < status.done and found < status.answers
 
     async def _collect(self, job: Job, results: Mapping[str, Completion]) -> None:
         """Store the results of a finished job, also of requests that this call does not make."""

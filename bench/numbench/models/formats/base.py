@@ -19,6 +19,7 @@ from numbench.models.json_fields import (
     error_in,
     is_event_stream,
     iter_events,
+    join_texts,
     object_at,
     objects_at,
     parse_cost,
@@ -224,7 +225,8 @@ def merge_choices(
         is_error = error_in(event) or error_in(first)
         if is_error and any(one.get("finish_reason") or one.get("finishReason") for one in firsts):
             break
-        if body.get(usage) and any(v for k, v in object_at(first, "delta").items() if k != "role"):
+        has_text = any(value for name, value in object_at(first, "delta").items() if name != "role")
+        if body.get(usage) and (has_text or join_texts(objects_at(first, "content.parts"), "text")):
             # What was counted before is not all.
             body[usage] = None
         body = updated(body, {k: v for k, v in event.items() if k != choices})
