@@ -20,6 +20,7 @@ from bittoken.tokens import Vocabulary
 from numbench._version import __version__
 from numbench.errors import BadInput, NumbenchError
 from tests.bittoken import small
+from tests.support.case_tables import each_row
 
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
@@ -117,24 +118,7 @@ def test_text_tokenizers_are_saved_with_the_weights(tmp_path: Path) -> None:
             load_checkpoint(saved)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"version": 3}, "not a checkpoint of this version of bittoken; studies/paper"),
-        ({"surprise": 1}, "unknown field surprise"),
-        ({"model__head": "deep"}, "unknown value .deep."),
-        ({"model__encoding": "roman"}, "unknown encoding 'roman'"),
-        ({"model__vocabulary": None}, "field model.vocabulary is missing"),
-        ({"model__layers": 3}, "Missing key.*transformer.h.2.ln_1"),
-        ({"model__head": "none"}, "Unexpected key.*num_head.0.weight"),
-        ({"model__width": 168}, "size mismatch for"),
-        ({"model__heads": 3}, "multiple of twice model.heads"),
-        ({"tokens": ["<|pad|>"]}, "the tokens differ from those of this version"),
-        ({"sha256": {"model.safetensors": "0" * 64}}, "does not match the SHA-256 in config.json"),
-        ({"sha256": {}}, "damaged or not a safetensors file"),
-    ],
-    ids=str,
-)
+@each_row(__file__, "wrong_configs")
 def test_invalid_config_is_bad_input(folder: Path, changes: dict[str, Any], message: str) -> None:
     rewrite_config(folder, **changes)
     with pytest.raises(BadInput, match=message) as caught:
