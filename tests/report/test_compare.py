@@ -336,6 +336,8 @@ def test_ratios_beyond_the_sizes_are_bounds_or_not_known(
 
 
 def test_missing_tasks_of_a_measurement_fail_unless_partial(measured: dict[str, Path]) -> None:
+    with pytest.raises(BadInput, match="--on mean: .*old has no such task"):
+        compare(measured["old"], measured["same"], on=["copy", "mean"])
     failures = compare(measured["old"], measured["fewer"]).failures
     assert failures == (
         "Long mult, Copy missing from the new run; --partial compares what both runs answered",

@@ -17,7 +17,7 @@ import msgspec
 from numbench.ecosystem.export import METRIC_NAMES, require_extra
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
-from numbench.journal.run_folder import find_runs
+from numbench.journal.run_folder import find_runs, read_info
 from numbench.models.base import Message
 from numbench.records import PAPER, Response, RunInfo, Usage
 from numbench.runner.few_shot import examples, examples_sha256, messages_before
@@ -213,7 +213,8 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
 
     from numbench.ecosystem.inspect_task import BY_TASK_METRIC
 
-    info, source = run.info, run.dataset
+    # Its name without who answered, which the answers tell.
+    info, source = read_info(run.path), run.dataset
     # Exporting the run again writes the same file.
     identity = hashlib.sha256(msgspec.json.encode(info)).hexdigest()[:22]
     arguments = {

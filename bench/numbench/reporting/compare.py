@@ -374,8 +374,11 @@ def compare_sizes(
     """Compare two measurements of problem sizes by h50; see `compare`."""
     old, new = old_run.path, new_run.path
     before, after = read_horizons(old), read_horizons(new)
+    for task in on or ():
+        if missing := [path for path, known in ((old, before), (new, after)) if task not in known]:
+            raise BadInput(f"--on {task}: {missing[0]} has no such task")
     if on:
-        before, after = ({t: known[t] for t in known if t in on} for known in (before, after))
+        before, after = ({t: known[t] for t in on} for known in (before, after))
     common = [task for task in before if task in after]
     if not common:
         raise BadInput(f"{old} and {new} have no task in common")
@@ -395,8 +398,8 @@ def compare_sizes(
         which = f"compared up to the smaller one: {', '.join(limited)}"
         notes.append(f"The runs end at different sizes; {which}.")
     notes += only_in("new", [task for task in after if task not in before])
-    missing = ", ".join(task_name(task) for task in before if task not in after)
-    gaps = [f"{missing} missing from the new run"] if missing else []
+    lacking = ", ".join(task_name(task) for task in before if task not in after)
+    gaps = [f"{lacking} missing from the new run"] if lacking else []
     first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
     differences = setting_differences(old_run.info, new_run.info)
     served = _served(old_run.served.warnings, new_run.served.warnings)

@@ -108,7 +108,7 @@ def _values_of_rows(
         items["difficulty"],
         items["operands"],
         strata_share_per_item(run.dataset.manifest),
-        *(rows.item_means(columns.get(name, unknown)) for name in VALUES),
+        *(rows.item_means(columns.get(name, unknown), name == "cost") for name in VALUES),
     )
 
 

@@ -280,10 +280,12 @@ class BatchJobs(ActiveRun):
         if result is None:
             message = "the batch job ended without a result for this question"
             result = Completion(error=transient_failure(message, may_be_billed))
-            if may_be_billed:
-                attempts.possibly_billed_attempts = 1
-                self.costs.add_possibly_billed(requested.task)
         completion = self.prepared.with_cost(result, is_batch=True)
+        error = result.error
+        if error and error.possibly_billed and error.status is None and completion.cost is None:
+            # Neither a result of the server's errors, which are free, nor one of known cost.
+            attempts.possibly_billed_attempts = 1
+            self.costs.add_possibly_billed(requested.task)
         is_last = attempts.number >= self.policy.max_batch_attempts
         is_repeated = is_open and is_retryable(result.error) and not is_last
         self.stats.report.retries += is_repeated

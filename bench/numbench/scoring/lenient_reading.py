@@ -82,7 +82,7 @@ _BEFORE_LAST = {
 }
 _QUOTES = r"(?:[*_`$\"'“”‘’)]|\\[)\]])*+"
 _CLOSE = rf"(?:{_QUOTES}(?:[}}\]]|</[a-z]+>))*+{_QUOTES}"
-_GOES_ON = r"\s*(?:[×÷^%=]|[-+*/]\s*[0-9]|[0-9][0-9.,]*+\s*[\"'}])"
+_GOES_ON = r"\s*(?:[×÷^%=]|[-+*/]\s*[0-9]|[0-9][0-9.,]*+\s*[\"'}<])"
 _LINE_END = rf"[^\S\n]*(?:\\\\)?[^\S\n]*(?:\Z|\n(?!{_GOES_ON}))"
 _NUMBER_END = rf"""(?ix)
     (?P<ends_line> {_QUOTES}[.。]?{_QUOTES}{_LINE_END} | [.,]?\*\*\s+(?-i:[A-Z][a-z])

@@ -242,12 +242,15 @@ class ScoredRows(Sequence[ScoredItem]):
         counts = self.samples_by_item
         return np.repeat(np.arange(len(counts)), counts)
 
-    def item_means(self, values: Column) -> Column:
-        """Return the mean of the known values of each item, given by row; NaN without any."""
+    def item_means(self, values: Column, of_all: bool = False) -> Column:
+        """Return the mean of the known values of each item, given by row; NaN without any.
+
+        of_all: NaN also if any is unknown.
+        """
         if len(self._starts) == len(self):
             return values
         groups = np.split(values, self._starts[1:])
-        known = (group[~np.isnan(group)].tolist() for group in groups)
+        known = (group[of_all | ~np.isnan(group)].tolist() for group in groups)
         return np.array([math.fsum(each) / len(each) if each else math.nan for each in known])
 
 

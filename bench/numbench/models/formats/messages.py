@@ -18,6 +18,7 @@ from numbench.models.json_fields import (
     text_at,
     text_fields,
     updated,
+    value_at,
     without_nulls,
 )
 from numbench.records import Completion, ToolCall
@@ -102,6 +103,9 @@ class MessagesFormat(Format):
                 case {"type": "content_block_start", "index": int(i), "content_block": dict(block)}:
                     blocks[i] = block
                 case {"type": "content_block_delta", "index": int(i), "delta": dict(delta)}:
+                    if value_at(body, "usage.output_tokens") is not None:
+                        # What was counted before is not all.
+                        body["usage"] = {**object_at(body, "usage"), "output_tokens": None}
                     blocks.setdefault(i, {})
                     for field in _PIECES:
                         if isinstance(piece := delta.get(field), str):
