@@ -27,7 +27,7 @@ peers: $(VENV)/.dev-ready
 	NUMBENCH_PEERS_RECORD=$(RECORD) $(BIN)/pytest -rs -m 'peers$(if $(SERVERS),, and not slow)' tests/peers
 
 heavy: $(VENV)/.dev-ready
-	$(BIN)/pytest -n 2 -m heavy tests/heavy
+	$(BIN)/pytest -n 2 -m heavy
 
 # Three questions to each provider whose key is set, for real money: well below a cent each.
 live: $(VENV)/.dev-ready

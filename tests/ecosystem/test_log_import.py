@@ -27,13 +27,7 @@ from tests.support.command_line import CommandLine
 pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
 
 import inspect_ai
-from inspect_ai.log import (
-    EvalSampleLimit,
-    ProvenanceData,
-    invalidate_samples,
-    read_eval_log,
-    write_eval_log,
-)
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessageAssistant,
@@ -232,7 +226,8 @@ def test_folders_of_inspect_are_imported_as_its_own_tools_read_them(
     (logs / "eval-set.json").write_text('{"eval_set_id": "x", "tasks": []}')
     source = ProvenanceData(author="me", reason="the server was broken")
     first, limited, redacted = log.samples[:3]
-    limited.limit, limited.output = EvalSampleLimit(type="time", limit=1), ModelOutput()
+    limited.limit = inspect_ai.log.EvalSampleLimit(type="time", limit=1)
+    limited.output = ModelOutput()
     blob = ContentReasoning(reasoning="gAAAAB", summary="It adds.", redacted=True)
     redacted.output.message.content = [blob, ContentText(text="1")]
     write_eval_log(invalidate_samples(log, [first.uuid], source), str(path))

@@ -341,13 +341,11 @@ def test_replies_that_lack_what_is_asked_for_are_transient_failures(provider: Pr
 
         assert provider.error(script, calls(provider)[call]) == f"transient: {message}"
     if provider is CLAUDE:
-        # The page is that of the results; the job itself names them.
-        def wait(received: ReceivedRequest) -> Reply:
-            if received.path.endswith("results"):
-                return web.Response(text="<html>wait\na moment</html>")
-            return web.json_response({"results_url": "results"})
-
-        error = provider.error(wait, calls(provider)["collect"])
+        job, page = '{"results_url": "a"}', "<html>wait\na moment</html>"
+        error = provider.error(
+            lambda received: web.Response(text=page if "results" in received.path else job),
+            calls(provider)["collect"],
+        )
         assert error == "transient: the server sent no results"
 
 

@@ -187,7 +187,6 @@ def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
 def test_counted_results_are_awaited_and_may_be_billed_if_they_stay_away(
     dataset: Path, tmp_path: Path, looks: int, jobs: int, billed: int
 ) -> None:
-    """The file of the first job ends within a line for some looks, or for ever."""
     provider, left = Provider(), looks
 
     async def late(received: ReceivedRequest) -> Reply:
@@ -199,12 +198,11 @@ def test_counted_results_are_awaited_and_may_be_billed_if_they_stay_away(
             reply = web.Response(body=reply.body[:-20])
         return reply
 
-    policy = {"outage_timeout": 0.5}
+    out, policy = tmp_path / "run", {"outage_timeout": 0.5}
     with serve(late) as server:
-        report = go(server, dataset, tmp_path / "run", batch=True, policy=policy)
-    responses = list(iter_responses(tmp_path / "run"))
+        report = go(server, dataset, out, batch=True, policy=policy)
     assert report.answered == 10 and len(provider.jobs) == jobs
-    assert sum(response.possibly_billed_attempts for response in responses) == billed
+    assert sum(one.possibly_billed_attempts for one in iter_responses(out)) == billed
 
 
 def test_a_failed_job_ends_the_run_with_the_providers_message(
