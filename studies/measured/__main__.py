@@ -1,9 +1,11 @@
 """Write results/measured from run folders, or its page from its tables.
 
-    python -m studies.measured [--tools REPORT_FOLDER] [RUN_FOLDER …]
+    python -m studies.measured [--tools REPORT_FOLDER] [--servers FOLDER] [RUN_FOLDER …]
 
 The run folders have the names that the table shows. Of their answers only the scores are kept, and
-of a report on runs with a calculator the table `tools`.
+of a report on runs with a calculator the table `tools`. Of runs of one model through several
+servers, in subfolders called `SERVER plain` and `SERVER structured`, their scores are kept, and
+how many answers agree.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +131,40 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
     return to_csv(tables)
 
 
+def build_servers(folder: Path) -> dict[str, bytes]:
+    """Return the scores of each run, and how far each two of them agree on their questions."""
+    scores, agreement = [], []
+    texts: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
+    for path in sorted(each.parent for each in folder.glob("*/run.json")):
+        server, _, asked = path.name.rpartition(" ")
+        exact, own = score_run(path), texts.setdefault((asked, server), {})
+        rows = [row for of_task in exact.rows.values() for row in of_task]
+        for row in rows:
+            if row.response is None or row.response.error:
+                raise NumbenchError(f"{path}: {row.item.id} has no answer")
+            own[row.item.id] = row.response.text, headline_percent(row.item.task, row.score)
+        by_task = pd.DataFrame(
+            {
+                "task": [row.item.task for row in rows],
+                "score": [own[row.item.id][1] for row in rows],
+            }
+        )
+        scores.append((asked, server, len(rows), estimate(by_task, "score")))
+    for one, other in combinations(sorted(texts), 2):
+        if one[0] == other[0]:
+            shared = texts[one].keys() & texts[other].keys()
+            pairs = [(texts[one][item], texts[other][item]) for item in shared]
+            same = [sum(left[part] == right[part] for left, right in pairs) for part in (0, 1)]
+            agreement.append((one[0], one[1], other[1], len(shared), *same))
+    tables = {
+        "servers": pd.DataFrame(scores, columns=["asked", "server", "questions", "score"]),
+        "agreement": pd.DataFrame(
+            agreement, columns=["asked", "server", "other", "questions", "same_text", "same_score"]
+        ),
+    }
+    return to_csv(tables)
+
+
 def _counts(rows: Sequence[ScoredItem]) -> tuple[int, ...]:
     """Return the numbers of a row of the sheet, which COUNTS names."""
     answered = [each for each in rows if each.is_answered]
@@ -170,6 +207,7 @@ def render(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
     weights = table(["model", "weights", "package"], ([name, *WEIGHTS[name]] for name in models), 3)
     values = {"runs": table(header, rows, 2), "formats": formats(tables), "weights": weights}
     values |= {"sheet": sheet(tables["sheet"]), "tools": tools(tables["tools"])}
+    values |= {"servers": servers(tables["servers"], tables["agreement"])}
     return {"README.md": fill(PAGE, values)}
 
 
@@ -207,6 +245,23 @@ def tools(rows: pd.DataFrame) -> str:
             values.append(f"{shown} [{low:{digits}}, {high:{digits}}]" if has_interval else shown)
         lines.append([f"`{name}`", each.task, *values])
     return table(["asked with", "task", *TOOL_COLUMNS.values()], lines, 2)
+
+
+def servers(scores: pd.DataFrame, agreement: pd.DataFrame) -> str:
+    """Return the score of each server, and the percentages of equal texts by pair of servers."""
+    lines = []
+    for asked, own in scores.groupby("asked", sort=False):
+        of_pair = {
+            frozenset((each.server, each.other)): 100 * each.same_text / each.questions
+            for each in each_row(agreement[agreement["asked"] == asked])
+        }
+        for each in each_row(own):
+            same = [
+                of_pair.get(frozenset((each.server, other))) for other in scores["server"].unique()
+            ]
+            cells = ["–" if share is None else f"{share:.0f}" for share in same]
+            lines.append([asked, each.server, f"{each.questions}", each.score, *cells])
+    return table(["asked", "server", "questions", "score", *scores["server"].unique()], lines, 2)
 
 
 def estimate(answers: pd.DataFrame, measure: str) -> str:
@@ -252,6 +307,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m studies.measured", description=__doc__)
     parser.add_argument("--out", type=Path, default=RESULTS, help="default: %(default)s")
     parser.add_argument("--tools", type=Path, metavar="FOLDER", help="report on runs with a tool")
+    parser.add_argument("--servers", type=Path, metavar="FOLDER", help="runs through each server")
     parser.add_argument("runs", type=Path, nargs="*", help="run folders; none: render the page")
     options = parser.parse_args(arguments)
     try:
@@ -260,6 +316,7 @@ def main(arguments: list[str] | None = None) -> int:
             rows = pd.read_csv(options.tools / "tables/tools.csv")
             names = [f"{each}{end}" for each in TOOL_COLUMNS for end in ("", "_low", "_high")]
             files |= to_csv({"tools": rows[["model", "level", "task", *names]]})
+        files |= build_servers(options.servers) if options.servers else {}
         tables = read_tables(options.out) | from_csv(files)
         write_files(options.out, files | render(tables))
     except NumbenchError as error:
