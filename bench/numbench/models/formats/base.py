@@ -227,8 +227,9 @@ def merge_choices(
             break
         has_text = any(value for name, value in object_at(first, "delta").items() if name != "role")
         if body.get(usage) and (has_text or join_texts(objects_at(first, "content.parts"), "text")):
-            # What was counted before is not all.
-            body[usage] = None
+            # What was counted before is not all but of the prompt.
+            known = object_at(body, usage).items()
+            body[usage] = {name: count for name, count in known if name.startswith("prompt")}
         body = updated(body, {k: v for k, v in event.items() if k != choices})
         firsts.append(first)
         if is_error:
