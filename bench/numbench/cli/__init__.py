@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence, Set
 from contextlib import nullcontext, redirect_stderr
 from datetime import UTC, datetime
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import Annotated, NoReturn
 
 import typer
@@ -115,10 +116,8 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         # A pipe may have an encoding that lacks symbols of the tables, as on Windows.
         sys.stdout.reconfigure(errors="replace")
     switches = SWITCHES.keys() & sys.argv[1:]
-    # Schedulers such as cron have no shell that could put the date into the name of a folder.
-    day = datetime.now(UTC).date().isoformat()
-    given = (each.replace("{date}", day) for each in sys.argv[1:] if each not in switches)
-    arguments = [*given] or ["--help"]
+    given = [each for each in sys.argv[1:] if each not in switches]
+    arguments = _dated(given) or ["--help"]
     VERBOSE.set("--verbose" in switches)
     try:
         sys.exit(_run(app, program, arguments, switches))
@@ -126,6 +125,20 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
         # The reader of stdout is gone; the flush at exit would fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _dated(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with the day in UTC for `{date}`, except in what requests contain.
+
+    Schedulers such as cron have no shell that could put the date into the name of a folder.
+    """
+    day = datetime.now(UTC).date().isoformat()
+    return [
+        each
+        if {"--param", "--header"} & {before, each.partition("=")[0]}
+        else each.replace("{date}", day)
+        for before, each in pairwise(["", *arguments])
+    ]
 
 
 def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set[str]) -> int:
