@@ -34,14 +34,14 @@ def answer_text(answer: Answer) -> str:
     return answer if isinstance(answer, str) else ", ".join(answer)
 
 
-class Difficulty(Struct, frozen=True):
+class Difficulty(Struct, frozen=True, gc=False):
     """Task difficulty δ ∈ ℕ₀ on decimal and on binary digits (paper, "Problem difficulty")."""
 
     base10: int
     base2: int
 
 
-class Item(Struct, frozen=True, kw_only=True):
+class Item(Struct, frozen=True, kw_only=True, gc=False):
     """One question with its exact answer.
 
     operands: the numbers as printed in the prompt, in order (interval: the reference, then the

@@ -78,6 +78,7 @@ class HttpClient:
         self._max_response_bytes = max_response_bytes
         self._clients: list[httpx2.AsyncClient] = []
         self._idle: list[httpx2.AsyncClient] = []
+        self._urls: dict[str, httpx2.URL] = {}
         self._certificates: ssl.SSLContext | None = None
         self._has_connected = False
 
@@ -160,10 +161,13 @@ class HttpClient:
     async def _request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
+        import httpx2
+
         # A client has one connection: httpx2 looks at all of a client's connections per request.
         client = self._idle.pop() if self._idle else self.client(url)
         try:
-            async with client.stream(method, url, headers=headers, content=body) as response:
+            parsed = self._urls[url] = self._urls.get(url) or httpx2.URL(url)
+            async with client.stream(method, parsed, headers=headers, content=body) as response:
                 self._has_connected = True
                 parts, size = [], 0
                 async for part in response.aiter_bytes():

@@ -189,8 +189,8 @@ def _open_source(
         return HorizonRequests(prepared.open_measurements(), items, spec.samples, judge, journal)
     requests = list(interleave(prepared.requests_by_task.values()))
     unanswered = open_requests(prepared, requests, state.outcomes, spec.retry, state.in_progress)
-    begun = state.conversations.open
-    unanswered = [each._replace(turns=begun.get(each.id, ())) for each in unanswered]
+    if begun := state.conversations.open:
+        unanswered = [each._replace(turns=begun.get(each.id, ())) for each in unanswered]
     # Answers in progress at the provider are collected first: they are paid for.
     unanswered.sort(key=lambda each: each.id not in state.in_progress)
     return DatasetRequests(requests, unanswered)

@@ -5,10 +5,11 @@ A plan puts numbers to it, and `execution` executes it; a suite is a list of pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
@@ -96,12 +97,22 @@ class PreparedRun:
 
     @cached_property
     def items_by_task(self) -> dict[str, list[Item]]:
-        """The items of each task, in the dataset's order."""
-        by_task = self.dataset.by_task
+        """The items of each task, in the dataset's order, without their sampling parameters.
+
+        They are in memory during the run, so that equal parts of them are kept once.
+        """
+        nothing: dict[str, int] = {}
         return {
-            task: [self.variant.ask(item) for item in self.info.select_items(by_task[task])]
+            task: [
+                structs.replace(item, task=task, operator=intern(item.operator), params=nothing)
+                for item in map(self.variant.ask, self.selected(task))
+            ]
             for task in self.tasks
         }
+
+    def selected(self, task: str) -> Sequence[Item]:
+        """Return the items of a task that the run asks, as the dataset has them."""
+        return self.info.select_items(self.dataset.by_task[task])
 
     @cached_property
     def requests_by_task(self) -> dict[str, list[ItemSample]]:

@@ -49,12 +49,12 @@ def with_requests(model: Model, prepared: PreparedRun) -> PreparedRun:
         return dict(model.request_body(*previewed.request(ItemSample(item), 0.0)))
 
     requests = {}
-    for task, items in prepared.items_by_task.items():
-        if items:
-            body = body_of(items[0])
-            shape = body_of(msgspec.structs.replace(items[0], prompt=_QUESTION))
+    for task in prepared.tasks:
+        if first := prepared.selected(task)[:1]:
+            item = prepared.variant.ask(first[0])
+            shape = body_of(msgspec.structs.replace(item, prompt=_QUESTION))
             requests[task] = RecordedRequest(
-                task=task, item_id=items[0].id, sha256=_sha256(shape), body=mask_json(body)
+                task=task, item_id=item.id, sha256=_sha256(shape), body=mask_json(body_of(item))
             )
     hashes = {task: request.sha256 for task, request in requests.items()}
     info = msgspec.structs.replace(prepared.info, requests=hashes)
