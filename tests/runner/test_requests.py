@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from numbench.dataset.store import open_dataset, write_dataset
 from numbench.errors import BadInput
 from numbench.journal.run_folder import REQUESTS, read_run
 from numbench.records import Response
+from numbench.runner.execution import run
 from numbench.runner.few_shot import example_messages, examples
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
@@ -28,6 +30,7 @@ from tests.support.runs import MODEL, go, good, questions, run_with
 from tests.support.servers import serve
 
 SEED = 7
+FLOAT64 = "baseline/float64"
 SAMPLED: dict[str, Any] = {"samples": 3, "temperature": 0.7, "seed": SEED}
 
 
@@ -143,6 +146,32 @@ def test_examples_never_share_operands_with_a_question(tmp_path: Path) -> None:
     received = {content_hash(item.operands) for item in (first, second)}
     assert not received & {content_hash(item.operands) for item in shown}
     assert len(shown) == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answer": ""}, "answer '': not a decimal number"),
+        ({"answer": "NaN"}, "answer 'NaN'"),
+        ({"answer": ("1",)}, "answer .*: not a decimal number"),
+        ({"operands": ("1", "x")}, "operands"),
+        ({"operands": ()}, "no operands"),
+        ({"operands": ("1",)}, "'b' is missing"),
+        ({"operator": "%"}, "operator '%': addition has"),
+        ({}, "two questions have the id"),
+    ],
+)
+def test_questions_that_no_task_has_made_are_not_asked(
+    tmp_path: Path, fields: dict[str, Any], message: str
+) -> None:
+    first, second = open_dataset("v1").by_task["addition"][:2]
+    items = [first, structs.replace(second, **fields) if fields else first]
+    about: dict[str, Any] = {"generator": "test", "seed": None, "split": "test", "settings": {}}
+    write_dataset(tmp_path / "data", {"addition": items}, name="own", **about)
+    transform = "swap" if fields.get("operands") == ("1",) else None
+    with pytest.raises(BadInput, match=message):
+        run(RunSpec(FLOAT64, dataset=tmp_path / "data", out=tmp_path / "run", transform=transform))
+    assert not (tmp_path / "run" / "responses.jsonl").exists()
 
 
 def test_examples_precede_every_question(

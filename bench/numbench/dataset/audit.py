@@ -125,7 +125,7 @@ def _relative_error(label: Answer, truth: Answer) -> float | None:
     published, exact = _number(label), _number(truth)
     if published is None or not exact:
         return None
-    context = Context(prec=40)
+    context = Context(prec=40, traps=[])
     return float(context.divide(abs(context.subtract(published, exact)), abs(exact)))
 
 

@@ -73,7 +73,10 @@ def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
             raise
         refusal = str(error)
     _check_cost_limit(prepared)
-    return replace(prepared, model=model, service=service, refusal=refusal)
+    ready = replace(prepared, model=model, service=service, refusal=refusal)
+    # Whether its questions can be asked is known before anything is written.
+    _ = ready.items_by_task
+    return ready
 
 
 def _with_stored_token_limit(prepared: PreparedRun) -> PreparedRun:

@@ -5,6 +5,7 @@ A plan puts numbers to it, and `execution` executes it; a suite is a list of pla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import structs
 
 from numbench.dataset.store import Dataset
+from numbench.errors import BadInput
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.models import (
@@ -33,12 +35,15 @@ from numbench.records import Completion, Item, ItemSample, RecordedRequest, RunI
 from numbench.runner.few_shot import Examples, messages_before
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
+from numbench.tasks.base import check_item
 from numbench.tasks.calculator import MAX_CALLS, Calculator, parse_calculator
 from numbench.transforms import Variant
 
 if TYPE_CHECKING:
     from numbench.horizon.measurement import TaskMeasurement
     from numbench.models.batch_client import BatchService
+
+_NO_PARAMS: dict[str, int] = {}
 
 _CompletionT = TypeVar("_CompletionT", bound=Completion)
 
@@ -99,16 +104,29 @@ class PreparedRun:
     def items_by_task(self) -> dict[str, list[Item]]:
         """The items of each task, in the dataset's order, without their sampling parameters.
 
-        They are in memory during the run, so that equal parts of them are kept once.
+        They are in memory during the run, so that equal parts of them are kept once. Raises
+        BadInput for items that cannot be asked.
         """
-        nothing: dict[str, int] = {}
-        return {
+        by_task = {
             task: [
-                structs.replace(item, task=task, operator=intern(item.operator), params=nothing)
-                for item in map(self.variant.ask, self.selected(task))
+                structs.replace(item, task=task, operator=intern(item.operator), params=_NO_PARAMS)
+                for item in map(self.ask, self.selected(task))
             ]
             for task in self.tasks
         }
+        ids = Counter(item.id for items in by_task.values() for item in items)
+        if repeated := next((id_ for id_, count in ids.items() if count > 1), None):
+            raise BadInput(f"{self.dataset.path}: two questions have the id {repeated}")
+        return by_task
+
+    def ask(self, item: Item) -> Item:
+        """Return an item as it is asked. Raises BadInput for one that no task could have made."""
+        try:
+            check_item(TASKS[item.task], item)
+            return self.variant.ask(item)
+        except (LookupError, ValueError) as error:
+            reason = error if isinstance(error, ValueError) else f"{error} is missing"
+            raise BadInput(f"{self.dataset.path}, question {item.id}: {reason}") from error
 
     def selected(self, task: str) -> Sequence[Item]:
         """Return the items of a task that the run asks, as the dataset has them."""

@@ -51,7 +51,7 @@ def with_requests(model: Model, prepared: PreparedRun) -> PreparedRun:
     requests = {}
     for task in prepared.tasks:
         if first := prepared.selected(task)[:1]:
-            item = prepared.variant.ask(first[0])
+            item = prepared.ask(first[0])
             shape = body_of(msgspec.structs.replace(item, prompt=_QUESTION))
             requests[task] = RecordedRequest(
                 task=task, item_id=item.id, sha256=_sha256(shape), body=mask_json(body_of(item))

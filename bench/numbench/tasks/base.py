@@ -36,7 +36,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
-from numbench.records import Answer, Difficulty, ErrorKind
+from numbench.records import Answer, Difficulty, ErrorKind, Item
 from numbench.tasks.random_words import RandomWords
 
 MIN_EXPONENT, MAX_EXPONENT = -14, 14
@@ -370,6 +370,21 @@ def answer_question(task: Task, question: SampledQuestion) -> Answer:
             f"{', '.join(operands):.80}; return {_ANSWERS[task.answer_kind][1]}"
         ) from None
     return valid
+
+
+def check_item(task: Task, item: Item) -> None:
+    """Raise ValueError if an item of a dataset is none that the task could have made."""
+    if item.operator not in task.operators:
+        raise ValueError(f"operator {item.operator!r}: {task.name} has {', '.join(task.operators)}")
+    wanted = {"operands": _ANSWERS["list"], "answer": _ANSWERS[task.answer_kind]}
+    for field, (kind, description) in wanted.items():
+        value = getattr(item, field)
+        try:
+            msgspec.convert(msgspec.to_builtins(value), kind)
+        except msgspec.ValidationError:
+            raise ValueError(f"{field} {value!r:.80}: not {description}") from None
+    if not item.operands:
+        raise ValueError("no operands")
 
 
 def _check_question(task: Task, question: SampledQuestion) -> None:
