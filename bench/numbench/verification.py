@@ -97,7 +97,9 @@ def _files(folder: Path, repair: bool) -> Results:
     state = verify_run(folder, repair)
     for damage in state.damage:
         item = f" (question {damage.item_id})" if damage.item_id else ""
-        way = "the line is lost" if repair else "`numbench verify --repair` keeps the others"
+        way = "`numbench verify --repair` keeps the others"
+        if repair:
+            way = "its records are kept" if damage.kept else "the line is lost"
         text = f"{damage.path}, line {damage.line}{item}: {damage.reason}; {way}"
         yield "warning" if repair else "error", text
     if repair or not state.damage:

@@ -6,10 +6,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,19 +19,21 @@ from numbench.journal.run_folder import INFO, JOBS, RESPONSES, ROUNDS, run_lock
 from numbench.records import Job, Response, Round
 
 DAMAGED_SUFFIX = ".damaged"
+_BETWEEN_RECORDS = re.compile(rb'(?<=\})[\s\0]*(?=\{")')
 _ITEM_ID = re.compile(rb'"item_id":"([^"\\]{1,200})"')
 
 
 class Damage(NamedTuple):
     """One line that cannot be read.
 
-    item_id: the item of a lost response, if the line names it.
+    item_id: the item of a lost response, if the line names it. kept: whole records in the line.
     """
 
     path: Path
     line: int
     reason: str
     item_id: str | None
+    kept: int
 
 
 class RunFiles(NamedTuple):
@@ -78,7 +80,17 @@ def _read(path: Path, kind: type[Response | Job | Round], kept: list[bytes]) -> 
                     return
                 found = _ITEM_ID.search(line)
                 item_id = found[1].decode("utf-8", "replace") if found else None
-                yield Damage(path, number, decode_error_message(error), item_id)
+                whole = list(_whole_records(line, decoder))
+                kept += whole
+                yield Damage(path, number, decode_error_message(error), item_id, len(whole))
+
+
+def _whole_records(line: bytes, decoder: msgspec.json.Decoder[Any]) -> Iterator[bytes]:
+    """Yield the records in a damaged line: after zeros or a mark, or joined to another one."""
+    for text in _BETWEEN_RECORDS.split(line[line.find(b'{"') : line.rfind(b"}") + 1]):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            decoder.decode(text)
+            yield text + b"\n"
 
 
 def _backup_path(path: Path) -> Path:
