@@ -257,3 +257,38 @@ def test_a_reader_that_stops_early_causes_no_traceback(switches: list[str]) -> N
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "error"),
+    [
+        ("run --model baseline/float64 --tasks mean --limit 1 >&- 2>&- <&-", 0, ""),
+        ("models gpt-6 --json >/dev/full", 1, "No space left on device"),
+        ("run --model mine --base-url http://127.0.0.1:9/v1 --reasoning low --dry-run", 0, ""),
+        (
+            "run --suite suite.toml --base-url http://127.0.0.1:9/v1 --dry-run",
+            0,
+            "",
+        ),
+    ],
+)
+def test_streams_may_be_closed_or_full_and_files_marked(
+    tmp_path: Path, shell: str, code: int, error: str
+) -> None:
+    marked = {
+        "numbench-catalogue.toml": '[[model]]\nname = "mine"\ndisplay = "M"\nroute = "openai/m"\n',
+        "suite.toml": '[[matrix]]\nmodel = "mine"\nreasoning = "low"\n',
+    }
+    for name, text in marked.items():
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    command = f"{shlex.quote(sys.executable)} -m numbench {shell}"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+    assert error in done.stderr
+
+
+def test_the_day_is_in_names_of_folders_but_not_in_requests(tmp_path: Path, call: Call) -> None:
+    url = ("--base-url", "http://127.0.0.1:9/v1", "--limit", "1", "--dry-run")
+    printed = call("run", "--model=openai/m", "--out=a-{date}", "--param", 'user="b-{date}"', *url)
+    assert re.search(r"^a-20\d\d-\d\d-\d\d$", printed.out, re.MULTILINE), printed
+    assert '"user": "b-{date}"' in printed.out

@@ -246,6 +246,7 @@ def test_a_wrong_proxy_is_named_and_nothing_counts_as_sent(
     proxy: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.setenv("CLOUD_SQL_PROXY", "no URL")
     with pytest.raises(ProviderError) as error:
         asyncio.run(post("http://model.invalid/v1"))
     failure = error.value.failure
