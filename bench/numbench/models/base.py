@@ -16,7 +16,7 @@ Api = Literal["chat", "responses"]
 """The formats of OpenAI's protocol: Chat Completions and Responses."""
 
 PLACEHOLDER_KEY = "none"
-"""The key that is sent to a server that needs none, because the SDKs require one."""
+"""The key that is sent to a server that needs none."""
 
 
 @dataclass(frozen=True)

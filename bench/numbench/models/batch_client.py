@@ -8,10 +8,10 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Collection,
     Iterable,
     Iterator,
+    Mapping,
     Sequence,
 )
 from pathlib import Path
@@ -192,7 +192,9 @@ class BatchService(HostedServer, ABC):
 
     async def _object(self, path: str, body: JsonObject | None = None) -> JsonObject:
         """Return the JSON object in a successful response. Raises ProviderError without one."""
-        content = await self._content(path, body)
+        return self._json_object(await self._content(path, body))
+
+    def _json_object(self, content: bytes) -> JsonObject:
         try:
             return object_at(decode_json(content))
         except InvalidJson as error:
@@ -201,10 +203,26 @@ class BatchService(HostedServer, ABC):
     async def _content(self, path: str, body: JsonObject | None = None) -> bytes:
         sample = next(iter(objects_at(body, "requests")), {})
         headers = self._headers(object_at(sample, "params"))
-        method, encoded = ("GET", None) if body is None else ("POST", msgspec.json.encode(body))
-        url = f"{self._format.root(self._base_url)}/{path}"
+        if body is None:
+            return await self._send("GET", path, headers)
+        return await self._send("POST", path, headers, msgspec.json.encode(body))
+
+    def _url(self, path: str) -> str:
+        return f"{self._format.root(self._base_url)}/{path}"
+
+    async def _upload(self, path: str, file: tuple[str, bytes, str], **fields: str) -> JsonObject:
+        """Return the JSON object in the response to a form with a file: its name, content, type."""
+        import httpx2
+
+        form = httpx2.Request("POST", self._url(path), data=fields, files={"file": file})
+        headers = self._headers({}) | {"Content-Type": form.headers["content-type"]}
+        return self._json_object(await self._send("POST", path, headers, form.read()))
+
+    async def _send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> bytes:
         try:
-            reply = await self._http.request(method, url, headers, encoded)
+            reply = await self._http.request(method, self._url(path), headers, body)
         except ProviderError as error:
             failure = error.failure
         else:
@@ -212,28 +230,6 @@ class BatchService(HostedServer, ABC):
                 return reply.content
             failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
         raise failures.provider_error(failure, self._secrets)
-
-    async def _created(self, call: Awaitable[object]) -> str:
-        """Return the id of what a call of an SDK creates. Raises ProviderError if it fails."""
-        try:
-            created = await call
-        except Exception as error:  # noqa: BLE001
-            # An SDK raises anything for a response that it cannot read.
-            failure = self._sdk_failure(error)
-            raise failures.provider_error(failure, self._secrets) from None
-        return self._id({self.api.id_field: getattr(created, self.api.id_field, None)})
-
-    def _sdk_failure(self, error: BaseException) -> Failure:
-        """Return the failure for an error of an SDK: from the server's reply, or its cause."""
-        reply = getattr(error, "response", None)
-        if reply is not None:
-            return failures.failure_from_reply(reply.status_code, reply.headers, reply.content)
-        cause: BaseException | None = error
-        while cause is not None:
-            if failure := self._http.failure(cause):
-                return failure
-            cause = cause.__cause__
-        return failures.unreadable_failure(f"the server sent no job: {type(error).__name__}")
 
     def _id(self, response: JsonObject) -> str:
         identity = text_at(response, self.api.id_field)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
-from numbench.models.base import PLACEHOLDER_KEY, BatchRequest, ModelTarget, system_prompt
+from numbench.models.base import BatchRequest, ModelTarget
 from numbench.models.batch_client import JOBS_APIS, BatchService, Entries
 from numbench.models.error_bodies import error_code_and_message
 from numbench.models.facts import HostedProvider
@@ -34,9 +33,6 @@ from numbench.models.json_fields import (
 )
 from numbench.records import Completion, Failure, Job
 
-if TYPE_CHECKING:
-    from google.genai.types import InlinedRequestDict
-
 _UNPROCESSED_CODES = frozenset({"batch_expired", "batch_cancelled"})
 """Error codes of requests that were not processed before the job ended."""
 
@@ -48,33 +44,20 @@ class OpenAIBatchService(BatchService):
     max_bytes = 200_000_000
     api = JOBS_APIS["openai"]
 
-    def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
-        """Connect to the provider's server, or to `target.base_url`."""
-        import openai
-
-        super().__init__(provider, target)
-        # Version 2, which some packages still require, takes no client of httpx2.
-        takes_client = not openai.__version__.startswith("2.")
-        self._endpoint = "/v1" + self._format.url("", target.served_name, False)
-        self._sdk = openai.AsyncOpenAI(
-            api_key=target.key or PLACEHOLDER_KEY,
-            base_url=self._base_url,
-            max_retries=0,
-            # The SDK replaces a header of its own only by one whose name has the same case.
-            default_headers={name.title(): value for name, value in target.headers.items()},
-            http_client=self._http.client(self._base_url) if takes_client else None,
-        )
+    @property
+    def _endpoint(self) -> str:
+        return "/v1" + self._format.url("", self._target.served_name, False)
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
         file = (f"{key}.jsonl", b"".join(map(self._line, requests)), "application/jsonl")
-        job = self._sdk.batches.create(
-            input_file_id=await self._created(self._sdk.files.create(file=file, purpose="batch")),
-            endpoint=self._endpoint,  # type: ignore[arg-type]
-            completion_window="24h",
-            metadata={"numbench": key},
-        )
-        return await self._created(job)
+        job = {
+            "input_file_id": self._id(await self._upload("files", file, purpose="batch")),
+            "endpoint": self._endpoint,
+            "completion_window": "24h",
+            "metadata": {"numbench": key},
+        }
+        return self._id(await self._object(self.api.path, job))
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         response = await self._object(self._job_path(job.id or ""))
@@ -223,36 +206,17 @@ class GeminiBatchService(BatchService):
     # Google limits the bytes of a job to 20 MB, and not the number of its requests.
     max_requests = 50_000
     max_bytes = 19_900_000
-    takes_parameters = False
     api = JOBS_APIS["gemini"]
-
-    def __init__(self, provider: HostedProvider, target: ModelTarget) -> None:
-        """Connect to the provider's server, or to `target.base_url`."""
-        from google import genai
-        from google.genai import types
-
-        super().__init__(provider, target)
-        # The SDK would replace the user's header by the key.
-        headers = {name.lower(): value for name, value in target.headers.items()}
-        key = headers.pop(gemini.KEY_HEADER, None) or target.key or PLACEHOLDER_KEY
-        options = types.HttpOptions(
-            base_url=self._base_url,
-            api_version=gemini.API_VERSION,
-            headers=headers or None,
-            httpx_async_client=self._http.client(self._base_url),
-            # Without an explicit number of attempts the SDK retries broken connections.
-            retry_options=types.HttpRetryOptions(attempts=1),
-        )
-        self._sdk = genai.Client(api_key=key, vertexai=False, http_options=options).aio
 
     async def submit(self, requests: Sequence[BatchRequest], key: str) -> str:
         """Start a job and return its id."""
-        job = self._sdk.batches.create(
-            model=self._target.served_name,
-            src=list(map(self._inlined, requests)),
-            config={"display_name": key},
-        )
-        return await self._created(job)
+        entries = [
+            {"request": self._request_body(request), "metadata": {"key": request.id}}
+            for request in requests
+        ]
+        job = {"displayName": key, "inputConfig": {"requests": {"requests": entries}}}
+        path = gemini.method_path(self._target.served_name, "batchGenerateContent")
+        return self._id(await self._object(path, {"batch": job}))
 
     async def _pages_of_results(self, job: Job) -> AsyncIterator[Entries]:
         """Yield the results of a job with the ids of their requests.
@@ -272,14 +236,6 @@ class GeminiBatchService(BatchService):
         ):
             ids = list(job.items)
         yield [(text_or_repr(each), result) for each, result in zip(ids, results, strict=True)]
-
-    def _inlined(self, request: BatchRequest) -> InlinedRequestDict:
-        """Return the SDK's form of a request: its settings are one object."""
-        body = self._request_body(request)
-        config: Any = {**object_at(body, "generationConfig")}
-        config["systemInstruction"] = system_prompt(request.messages) or None
-        contents: Any = body["contents"]
-        return {"contents": contents, "config": config, "metadata": {"key": request.id}}
 
     def _completion(self, result: JsonObject) -> Completion:
         if error := result.get("error"):

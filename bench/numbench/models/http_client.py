@@ -1,7 +1,7 @@
 """Requests to providers: one HTTP client, whole and bounded responses, failures in words.
 
-The client is httpx2's, which the SDKs of the batch APIs take as it is. It reads the proxies and
-certificates of the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`).
+The client is httpx2's. It reads the proxies and certificates of the environment (`HTTPS_PROXY`,
+`ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`).
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ class HttpClient:
         except TimeoutError:
             raise ProviderError(timeout_failure(seconds or 0)) from None
         except Exception as error:
-            if failure := self.failure(error):
+            if failure := self._failure(error):
                 raise ProviderError(failure) from None
             raise
 
-    def client(self, url: str) -> httpx2.AsyncClient:
-        """Return a new client, also for an SDK. Raises ProviderError for a wrong environment.
+    def _client(self, url: str) -> httpx2.AsyncClient:
+        """Return a new client. Raises ProviderError for a wrong environment.
 
         url: of the server, which decides whether certificates are needed.
         """
@@ -126,7 +126,7 @@ class HttpClient:
         self._clients.append(client)
         return client
 
-    def failure(self, error: BaseException) -> Failure | None:
+    def _failure(self, error: BaseException) -> Failure | None:
         """Return the failure for an error of the client, None if it is another error."""
         import httpx2
 
@@ -164,7 +164,7 @@ class HttpClient:
         import httpx2
 
         # A client has one connection: httpx2 looks at all of a client's connections per request.
-        client = self._idle.pop() if self._idle else self.client(url)
+        client = self._idle.pop() if self._idle else self._client(url)
         try:
             parsed = self._urls[url] = self._urls.get(url) or httpx2.URL(url)
             async with client.stream(method, parsed, headers=headers, content=body) as response:

@@ -56,8 +56,6 @@ def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
     """
     name, level, server = spec.model, spec.reasoning, server_of(spec)
     service = open_batch(name, level, server, needs_key=False) if spec.batch else None
-    if spec.params and not getattr(service, "takes_parameters", True):
-        raise BadInput(f"{spec.model}: its batch API takes no --param: omit --batch or --param")
     model, description = None, None
     provider = find_model_provider(spec.model, spec.base_url)
     if provider.in_process or provider.inspects_requests:

@@ -45,9 +45,8 @@ class GeminiFormat(Format):
 
     def url(self, base_url: str, name: str, streams: bool) -> str:
         """Return the URL of requests; the part of Google's API that it names is added."""
-        model = name if "/" in name else f"models/{name}"
         method = "streamGenerateContent?alt=sse" if streams else "generateContent"
-        return f"{self.root(base_url)}/{quote(model, safe='/')}:{method}"
+        return f"{self.root(base_url)}/{method_path(name, method)}"
 
     def headers(self, key: str, body: JsonObject) -> dict[str, str]:
         """Return the header with the key."""
@@ -160,6 +159,11 @@ class GeminiFormat(Format):
 
 def _block_reason(body: JsonObject) -> str | None:
     return text_at(body, "promptFeedback.blockReason")
+
+
+def method_path(name: str, method: str) -> str:
+    """Return the path of a method of a model, below the root of the API."""
+    return f"{quote(name if '/' in name else f'models/{name}', safe='/')}:{method}"
 
 
 def _camel_case(name: str) -> str:
