@@ -16,12 +16,14 @@ from typer.testing import CliRunner
 
 from bittoken.recipe import load_recipe
 from numbench.cli import _COMMANDS, app
+from numbench.cli.run import print_run_report
 from numbench.core.secrets import load_env_file
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
 from numbench.reporting import figures
+from numbench.runner.progress import RunReport
 from tests.support.case_tables import each_row
 from tests.support.command_line import KEYS, NUMBENCH, Call, numbench
 
@@ -292,3 +294,10 @@ def test_the_day_is_in_names_of_folders_but_not_in_requests(tmp_path: Path, call
     printed = call("run", "--model=openai/m", "--out=a-{date}", "--param", 'user="b-{date}"', *url)
     assert re.search(r"^a-20\d\d-\d\d-\d\d$", printed.out, re.MULTILINE), printed
     assert '"user": "b-{date}"' in printed.out
+
+
+def test_questions_that_an_earlier_call_left_without_an_answer_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_run_report(RunReport(skipped=2, unanswered=2))
+    assert "2 questions have no answer, because of permanent failures" in capsys.readouterr().err

@@ -94,3 +94,12 @@ def test_what_lost_attempts_cost_is_unknown_until_an_answer_tells() -> None:
     assert costs.known_possibly_billed_cost is None
     costs.add_cost("minmax", 0.5)
     assert costs.known_possibly_billed_cost == 1.0
+
+
+def test_only_tasks_with_requests_in_flight_need_a_margin() -> None:
+    costs = RunCosts()
+    Budget(10.0).add(Path("run"), costs)
+    for cost in (0.01, 0.01, 0.01, 0.02, 1.0):
+        costs.add_cost("minmax", cost)
+    costs.add_cost("addition", 0.01)
+    assert costs.try_admit(ITEMS[0]) and costs.tail_margin(is_alone=True) == 0.0

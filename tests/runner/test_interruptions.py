@@ -143,12 +143,12 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk has space for four answers, and from the third answer on for none."""
-    out, is_full = tmp_path / "run", True
+    out, is_full, room = tmp_path / "run", True, 3
 
     def usage(folder: Path) -> SimpleNamespace:
         responses = out / "responses.jsonl"
         lines = responses.read_bytes().count(b"\n") if responses.exists() else 0
-        return SimpleNamespace(free=0 if is_full and lines >= 3 else 4 << 16)
+        return SimpleNamespace(free=0 if is_full and lines >= room else 4 << 16)
 
     monkeypatch.setattr("numbench.journal.writer.shutil.disk_usage", usage)
     with serve(good) as server:
@@ -165,6 +165,9 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
         is_full = False
         assert go(server, dataset, out, concurrency=4).skipped == stored
         assert set(server.counts.values()) == {1}
+        # After the last answer there is none to make room for.
+        out, is_full, room = tmp_path / "other", True, 10
+        assert go(server, dataset, out, concurrency=4).answered == 10
 
 
 def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:

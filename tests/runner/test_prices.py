@@ -15,6 +15,7 @@ from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
+from numbench.runner.estimates import highest_costs
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
 from numbench.runner.prepare import describe, resolve
@@ -169,7 +170,7 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(plan_table([plan(spec)]))
     assert "may have fees besides those for tokens" in " ".join(console.export_text().split())
-    with pytest.raises(BadInput, match=r"--param .*: tools have fees that are not known"):
+    with pytest.raises(BadInput, match=r".*: tools have fees that are not known"):
         plan(replace(spec, max_cost=5.0))
     # OpenRouter reports what it charges.
     router = RunSpec("openrouter/openai/gpt-5", params=params, out=tmp_path / "router")
@@ -259,3 +260,17 @@ def test_a_plan_tells_the_most_that_its_requests_can_cost(
     assert 8 * 50 * 8e-6 < paid <= highest < 3 * paid
     for change in ({}, {"max_tokens": 50, "tools": "calculator"}):
         assert plan(RunSpec(**(options | {"out": tmp_path / "new"} | change))).highest_cost is None
+
+
+def test_what_the_catalogue_adds_to_requests_counts_as_what_the_user_adds(tmp_path: Path) -> None:
+    model = '[[model]]\nname = "mine"\ndisplay = "M"\nroute = "openai/gpt-5"\nlevels = ["low"]\n'
+    request = 'request = {service_tier = "priority"}\n'
+    for more, is_known in (("", True), (request, False)):
+        (tmp_path / "numbench-catalogue.toml").write_text(model + more)
+        assert (plan(RunSpec("mine")).prepared.price is not None) == is_known
+
+
+def test_the_highest_cost_allows_for_surcharges() -> None:
+    run = plan(RunSpec("anthropic/claude-opus-5-5", reasoning="low", max_tokens=10**5)).prepared
+    assert run.description.known.surcharges == {"us": 1.1} and run.price is not None
+    assert highest_costs(run)["addition"] > 1.1 * 1e5 * run.price.output / 1e6

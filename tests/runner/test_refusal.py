@@ -48,6 +48,16 @@ def test_a_server_that_does_not_run_is_wrong_use_and_leaves_no_folder(
     assert not out.exists()
 
 
+def test_a_server_that_never_replied_is_wrong_use_in_later_calls_too(
+    dataset: Path, tmp_path: Path, stopped: Server
+) -> None:
+    out = tmp_path / "run"
+    with serve(servers.torn) as server:
+        assert go(server, dataset, out, tasks=["minmax"]).errors == 5
+    with pytest.raises(BadInput, match=f"no server at {stopped.url}"):
+        go(stopped, dataset, out, tasks=["minmax"])
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_an_unknown_host_is_wrong_use_only_if_the_user_named_it(
     dataset: Path, tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch

@@ -74,6 +74,8 @@ def test_a_run_stops_before_its_limit_and_resumes_with_a_larger_one(
             f"saved in {out}; the same command with a larger --max-cost continues"
         )
         assert _limited(server, dataset, out, max_cost=2.7).report.completed == 0
+        too_small = _limited(server, dataset, out, max_cost=1)
+        assert "nothing was sent, because the run folders have cost more than" in str(too_small)
         assert _limited(server, dataset, out, max_cost=4).report.completed == 3
         assert go(server, dataset, out, model=ROUTER, max_cost=5).completed == 2
         assert len(server.received) == 10

@@ -248,7 +248,13 @@ def print_run_report(report: RunReport, can_retry_errors: bool = True) -> None:
     print(f"{report.path}: {counts}, {report.errors:,} failed{billed if lost else ''}")
     for warning in report.warnings:
         print_lines(f"warning: {report.path}: {warning}")
-    if not report.errors or report.failure:
+    if report.failure or not (report.errors or report.unanswered):
+        return
+    if not report.errors:
+        print_to_stderr(
+            f"{report.unanswered:,} questions have no answer, because of permanent failures; add "
+            "--retry error to ask them again"
+        )
         return
     hints = []
     if report.errors > report.permanent_errors:

@@ -281,9 +281,10 @@ class AppendOnlyFile:
             # If the file cannot be cut back, the next opening repairs its last line.
             with suppress(OSError):
                 os.ftruncate(self._file, self.size)
+            way = "make room and " if error.errno in DISK_FULL else ""
             self._failure = NumbenchError(
                 f"{self.path}: {error.strerror}; all earlier lines are saved: "
-                "make room and run the same command again"
+                f"{way}run the same command again"
             )
             raise self._failure from error
         if is_cut:

@@ -248,6 +248,8 @@ class ActiveRun(ABC):
             limit = job.max_tokens if job else self.prepared.retry_token_limit
             about |= {"retry_of": outcome, "max_tokens": limit}
         response = structs.replace(make_response(attempts, completion), **about)
+        # The journal writes it even if this task is cancelled meanwhile.
+        attempts.is_stored = True
         await self.journal.append(response)
         self.costs.count(attempts.requested, response, attempts.failed_cost)
         return response
@@ -288,6 +290,8 @@ def limit_message(budget: Budget, report: RunReport) -> str:
             f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
             "no cost is known"
         )
+    elif budget.spent > budget.max_cost and not report.completed:
+        reason = f"nothing was sent, because the run folders have cost more than {limit} already"
     elif budget.spent > budget.max_cost:
         reason = f"stopped after an unusually expensive answer exceeded {limit}"
     else:

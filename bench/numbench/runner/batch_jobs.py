@@ -63,9 +63,11 @@ class BatchJobs(ActiveRun):
     async def send_all(self) -> None:
         """Complete all items, or until interrupted. Raises NumbenchError if a provider refuses."""
         try:
-            async with asyncio.timeout(self.time_limit):
+            async with asyncio.timeout(self.time_limit) as limit:
                 await self._complete_all()
         except TimeoutError:
+            if not limit.expired():
+                raise
             self.reached_time_limit = True
         finally:
             jobs = (job.items for job in self._active_jobs.values())
@@ -296,7 +298,7 @@ class BatchJobs(ActiveRun):
             del self._open[request_id]
             self.record(requested, response)
         else:
-            self.stats.count_abandoned(response)
+            self.stats.count_cost(response)
         self.report_progress()
 
     def _split_into_jobs(self, unsent: Iterable[ItemSample]) -> Iterator[list[BatchRequest]]:

@@ -1,6 +1,6 @@
 """What a command may cost: what is admitted, reserved, spent and possibly billed.
 
-No request is sent whose cost might exceed the limit of its command.
+No request is sent whose cost, as far as it is known, might exceed the limit of its command.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ class TaskCosts:
         )
 
     def tail_margin(self, reserved: float, is_alone: bool) -> float:
-        """Return by how much one request may exceed what is reserved for it.
+        """Return by how much one request in flight may exceed what is reserved for it.
 
         As far as the costs so far vary; if few are known, by a multiple of what is reserved, unless
         the request is the only one in flight.
         """
-        if self.bound is not None:
+        if self.bound is not None or not self.in_flight:
             return 0.0
         if self.highest is not None and self.count >= _MIN_COSTS_FOR_TAIL:
             mean = self.total / self.count
             return max(0.0, mean + _TAIL_FACTOR * (self.highest - mean) - reserved)
-        return _TAIL_FACTOR * reserved if self.in_flight and not is_alone else 0.0
+        return 0.0 if is_alone else _TAIL_FACTOR * reserved
 
 
 class Budget:

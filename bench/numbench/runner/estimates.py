@@ -138,6 +138,7 @@ def highest_costs(prepared: PreparedRun) -> dict[str, float]:
         return {}
     assert limit is not None
     write = max(0.0, (price.cache_write or 0.0) - price.input) / 1e6
+    factor = max((1.0, *(prepared.description.known.surcharges or {}).values()))
     earlier = 0
     if prepared.spec.tools:
         result_tokens = calculator.MAX_RESULT_CHARACTERS + _MESSAGE_OVERHEAD_TOKENS
@@ -151,5 +152,5 @@ def highest_costs(prepared: PreparedRun) -> dict[str, float]:
         input_tokens = prefix + longest + 2 * _MESSAGE_OVERHEAD_TOKENS + earlier
         if price.priced_up_to is None or input_tokens <= price.priced_up_to:
             expected = prepared.expected_cost(input_tokens, limit) or 0.0
-            highest[task] = expected + input_tokens * write
+            highest[task] = factor * (expected + input_tokens * write)
     return highest

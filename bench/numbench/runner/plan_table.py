@@ -12,6 +12,7 @@ from numbench.models.facts import USER_CATALOGUE, today
 from numbench.models.prices import Price, fee_parameters, load_model_map
 from numbench.runner.estimates import cost_limit_note, length_note
 from numbench.runner.planning import Plan, missing_keys
+from numbench.runner.prepared_run import priced_parameters
 from numbench.runner.progress import NO_VALUE
 from numbench.tasks import TASKS
 
@@ -60,7 +61,7 @@ def _suite_notes(plans: Sequence[Plan]) -> list[str]:
     costs = [(plan.cost, plan.input_cost) for plan in plans if plan.has_cost]
     unknown = [least for cost, least in costs if cost is None]
     known = sum(least if cost is None else cost for cost, least in costs)
-    dollars = f", {format_dollars(known)}" if costs else ""
+    dollars = f", {format_dollars(known)}" if len(costs) > len(unknown) or any(unknown) else ""
     if unknown:
         runs = f"{len(unknown)} run{'s' * (len(unknown) > 1)} of unknown cost"
         dollars += f", with only the input of {runs}" if any(unknown) else f", plus {runs}"
@@ -91,7 +92,7 @@ def _run_notes(plan: Plan) -> list[str]:
         notes.append(f"Shard {prepared.info.shard} of each task; --max-cost is per shard.")
     if prepared.description.route is None:
         return [*notes, "Cost: none; the model runs in this process."]
-    if names := fee_parameters(plan.spec.params):
+    if names := fee_parameters(priced_parameters(plan.spec, prepared.description)):
         notes.append(f"Cost: unknown; {', '.join(names)} may have fees besides those for tokens.")
     elif prepared.price is not None:
         notes += _price_notes(plan, prepared.price)

@@ -115,7 +115,7 @@ class Plan(NamedTuple):
 
 
 def plan(spec: RunSpec, is_dry: bool = False) -> Plan:
-    """Return what `run` would do now. Raises BadInput wherever `run` would.
+    """Return what `run` would do now. Raises BadInput for the options for which `run` would.
 
     is_dry: if the folder holds another run, plan as for a new folder, and note it.
     """

@@ -34,7 +34,7 @@ from numbench.records import RunInfo, parse_shard
 from numbench.runner.few_shot import Examples, examples, examples_sha256
 from numbench.runner.horizon_questions import example_questions, horizon_info, permitted_sizes
 from numbench.runner.options import option_name, options_of
-from numbench.runner.prepared_run import PreparedRun, price_of, server_of
+from numbench.runner.prepared_run import PreparedRun, price_of, priced_parameters, server_of
 from numbench.runner.recorded_requests import with_requests
 from numbench.runner.request_options import check_params, recorded_headers
 from numbench.runner.spec import HorizonSpec, RunSpec
@@ -100,14 +100,14 @@ def _check_cost_limit(prepared: PreparedRun) -> None:
     if prepared.spec.max_cost is None:
         return
     model, route = prepared.spec.model, prepared.description.route
-    params, price = prepared.spec.params, prepared.price
+    params, price = priced_parameters(prepared.spec, prepared.description), prepared.price
     if route is None:
         raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
     provider = prepared.description.provider
     if not provider.reports_cost and (names := fee_parameters(params)):
         raise BadInput(
-            f"--param {', '.join(names)}: tools have fees that are not known, so --max-cost cannot "
-            "be enforced; omit one of them"
+            f"{', '.join(names)}: tools have fees that are not known, so --max-cost cannot be "
+            "enforced; omit one of them"
         )
     if not provider.reports_cost and (price is None or price.varies):
         raise BadInput(

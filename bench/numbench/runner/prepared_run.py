@@ -241,4 +241,10 @@ def price_of(
     if served is None and known.is_retired and known.is_rerouted:
         served = known.successor
     server = str(base_url) if base_url else None
-    return find_answer_price(description.route, server, spec.params, served, spec.batch)
+    params = priced_parameters(spec, description)
+    return find_answer_price(description.route, server, params, served, spec.batch)
+
+
+def priced_parameters(spec: RunSpec, description: ModelDescription) -> dict[str, object]:
+    """Return the parameters that may change the price: those of the user and of the catalogue."""
+    return {**description.settings.request, **spec.params}

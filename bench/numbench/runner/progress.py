@@ -239,21 +239,21 @@ class RunStats:
         self.add(TaskProgress(task, cost=response.cost))
         report.input_tokens = _sum_of_known(report.input_tokens, response.usage.input)
         report.generated_tokens = _sum_of_known(report.generated_tokens, response.usage.generated)
-        self.count_abandoned(response)
+        self.count_cost(response)
 
-    def count_abandoned(self, response: Response) -> None:
+    def count_cost(self, response: Response) -> None:
         """Count the cost of a result, whether or not it is an answer."""
         self.report.possibly_billed_attempts += response.possibly_billed_attempts
         self.report.cost = _sum_of_known(self.report.cost, response.cost)
 
-    def progress(self, **of_scheduler: Any) -> RunProgress:
-        """Return the progress, with the fields that only the scheduler knows."""
+    def progress(self, **more: Any) -> RunProgress:
+        """Return the progress, with the fields that only the workers or the jobs know."""
         return RunProgress(
             tasks=tuple(self._tasks.values()),
             previously_done=self.previously_done,
             retries=self.report.retries,
             seconds=self._clock() - self._start,
-            **of_scheduler,
+            **more,
         )
 
     def add(self, result: TaskProgress) -> None:

@@ -38,7 +38,7 @@ class RunState:
     in_progress: those of active jobs. results: what counts of each request of the run. costs: of
     all responses. paid: US dollars for questions of the run, by task. unpriced: an item with an
     answer of unknown cost. served: which models, providers and versions answered. conversations:
-    the replies of those that have not ended.
+    the replies of those that have not ended. was_reached: whether the server has replied.
     """
 
     outcomes: Outcomes = field(default_factory=dict)
@@ -50,6 +50,7 @@ class RunState:
     unpriced: str | None = None
     served: ServedModels = field(default_factory=ServedModels)
     conversations: Conversations = field(default_factory=Conversations)
+    was_reached: bool = False
 
     def statistics(
         self,
@@ -105,6 +106,7 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
             uncollected.discard(request_id)
         _count_cost(prepared, state, response, item)
         state.served.count(response)
+        state.was_reached |= response.error is None or response.error.status is not None
         response = state.conversations.join(response)
         if response.error is None:
             state.outcomes[request_id] = answer_defect(response)

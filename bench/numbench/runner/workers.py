@@ -62,7 +62,7 @@ class Workers(ActiveRun):
         self._throttle = Throttle(self.concurrency, self.policy.max_retry_after, self.pacer)
         self._sent_at: dict[str, float] = {}
         self._consecutive_failures = 0
-        self._has_answers = not self.journal.is_empty
+        self._has_answers = self.state.was_reached
         self._health = Health(was_reached=self._has_answers)
         self._retrying = retrying(self._health, self.policy, _now, self._pause)
 
@@ -81,7 +81,7 @@ class Workers(ActiveRun):
             self._error.had_answers = self._has_answers
         if self._error is not None:
             raise self._error
-        if self.journal.is_full:
+        if self.journal.is_full and self.source.open_count:
             raise NumbenchError(f"{self.journal.path}: No space left on device: make room")
 
     def stop(self) -> None:
@@ -212,7 +212,6 @@ class Workers(ActiveRun):
         if error is not None and (error.kind == "run" or self._health.is_out_of_reach(error)):
             raise Refusal(self.client.name, error)
         stored = await self.store(attempts, completion)
-        attempts.is_stored = True
         if self.journal.is_full:
             self._send_no_more()
         unlocked = self.record(requested, stored)
@@ -255,7 +254,7 @@ class Workers(ActiveRun):
             possibly_billed=True,
         )
         response = make_response(attempts, Completion(error=failure))
-        self.stats.count_abandoned(response)
+        self.stats.count_cost(response)
         await self.journal.append(response)
 
     @contextmanager
