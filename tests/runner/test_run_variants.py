@@ -196,7 +196,7 @@ def test_suite_files_have_prompts_and_transforms(dataset: Path) -> None:
 
 def test_models_that_take_no_prompts(dataset: Path) -> None:
     baseline = RunSpec("baseline/float64", dataset=dataset)
-    with pytest.raises(BadInput, match="takes no prompts: omit --prompts"):
+    with pytest.raises(BadInput, match="takes nothing but questions: omit --prompts"):
         plan(replace(baseline, prompts="steps"))
     with pytest.raises(BadInput, match="thousands separators: omit --transform grouping"):
         plan(replace(baseline, transform="grouping"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
@@ -152,6 +153,8 @@ def _price_notes(plan: Plan, price: Price) -> list[str]:
 def _sufficiency_note(plans: Sequence[Plan], max_cost: float) -> str:
     """Return whether a cost limit suffices for plans, and what it does not promise."""
     costs, spent = [plan.cost for plan in plans], sum(plan.costs.spent for plan in plans)
+    known = ((plan.cost, plan.highest_cost) for plan in plans)
+    most = sum(next((c for c in each if c is not None), math.inf) for each in known)
     after = f" after the {format_dollars(spent)} already spent" if spent else ""
     note = f"--max-cost {max_cost:g} is enough{after} if the estimate is right."
     if spent + sum(cost or 0.0 for cost in costs) > max_cost:
@@ -159,7 +162,7 @@ def _sufficiency_note(plans: Sequence[Plan], max_cost: float) -> str:
             f"--max-cost {max_cost:g} is not enough{after} if the estimate is right; the run will "
             "stop early."
         )
-    elif None in costs:
+    elif spent + most > max_cost:
         note = f"--max-cost {max_cost:g} may not be enough{after}: the cost is unknown."
     promises = [each for plan in plans if (each := cost_limit_note(plan.prepared))]
     return f"{note}\n{promises[0]}." if promises else note

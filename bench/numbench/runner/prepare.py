@@ -202,7 +202,7 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
         (description.settings.temperature is None, "accepts no temperature", "temperature"),
         (
             not description.provider.takes_prompts,
-            "takes no prompts",
+            "takes nothing but questions",
             "prompts few_shot max_tokens seed",
         ),
         (not description.takes_seed, "takes no seed in this API", "seed"),

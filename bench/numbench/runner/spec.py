@@ -169,8 +169,8 @@ class RunSpec:
     allow_retired: Annotated[bool, Option("Model")] = False
     """Use a model past its retirement date. The provider may substitute another one."""
     out: Annotated[str | Path | None, Option("Options", "FOLDER")] = None
-    """Run folder; for several runs, the parent of their folders. [default:
-    results/MODEL_LEVEL_DATASET]"""
+    """Run folder; for several runs, the parent of their folders. {date} is the day, in UTC.
+    [default: results/MODEL_LEVEL_DATASET]"""
     on_progress: "ProgressCallback | None" = field(default=None, compare=False, repr=False)
     """Receives the progress; None shows it on stderr."""
 
