@@ -15,7 +15,6 @@ from numbench.core import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredItem, ScoredRows, ScoredRun, signature
-from numbench.scoring.scored_rows import ERROR_KINDS, RULES, STATUSES
 from numbench.stats.design import Column
 
 _ROWS_AT_ONCE = 2_000
@@ -99,11 +98,6 @@ def _column(name: str) -> _Values:
     return lambda part: part.rows.columns[name]
 
 
-def _named(name: str, names: Sequence[str]) -> _Values:
-    codes = {-1: None, **dict(enumerate(names))}
-    return lambda part: [codes[code] for code in part.rows.columns[name].tolist()]
-
-
 _COLUMNS: Mapping[str, tuple[pa.DataType, _Values]] = {
     "run": (pa.string(), _same(lambda run, task: run.path.as_posix())),
     "model": (pa.string(), _same(lambda run, task: one_line(run.info.display))),
@@ -116,12 +110,12 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, _Values]] = {
     "answer": (pa.string(), _of_row(lambda row: _answer_text(row.item.answer))),
     "parsed": (pa.string(), _of_row(lambda row: _answer_text(row.score.parsed))),
     "text": (pa.string(), _of_row(lambda row: row.response and row.response.text)),
-    "status": (pa.string(), _named("status", STATUSES)),
-    "rule": (pa.string(), _named("rule", RULES)),
+    "status": (pa.string(), _column("status")),
+    "rule": (pa.string(), _column("rule")),
     "score": (pa.float64(), _score),
     "exact_match": (pa.bool_(), _column("exact_match")),
     "log_smape": (pa.float64(), _column("log_smape")),
-    "error_kind": (pa.string(), _named("error_kind", ERROR_KINDS)),
+    "error_kind": (pa.string(), _column("error_kind")),
     "correct_digits": (pa.int8(), _column("correct_digits")),
     "reasoning_tokens": (pa.int64(), _usage("reasoning")),
     "visible_tokens": (pa.int64(), _usage("visible")),

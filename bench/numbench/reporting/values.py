@@ -15,7 +15,6 @@ from numbench.dataset.settings import strata_share_per_item
 from numbench.dataset.store import Dataset
 from numbench.reporting.names import dataset_label, folder_notes, one_line, variant_name
 from numbench.scoring import ScoredRows, ScoredRun, TaskSummary, score_lenient, summarize
-from numbench.scoring.scored_rows import RULES
 from numbench.scoring.scored_run import Completeness, completeness, counted_rows
 from numbench.stats.design import Column, Design, Matrix, Stratum
 from numbench.tasks import TASKS
@@ -190,7 +189,7 @@ def format_scores(run: ScoredRun, task: str) -> FormatScores | None:
     rows = counted_rows(run, task)
     if run.protocol == "paper" or not len(rows):
         return None
-    others = np.isin(rows.columns["rule"], [-1, RULES.index("lenient")])
+    others = ~rows.is_read | (rows.columns["rule"] == "lenient")
     lenient = rows.rescored(others, score_lenient)
     return FormatScores(
         float(lenient.item_means(100.0 * lenient.columns["exact_match"]).mean()),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, get_args, overload
+from typing import Any, NamedTuple, overload
 from zlib import crc32
 
 import numpy as np
@@ -15,16 +15,7 @@ import numpy.typing as npt
 
 from numbench.core.jsonl import StoredRecords
 from numbench.journal.run_folder import Run
-from numbench.records import (
-    ErrorKind,
-    Item,
-    ProtocolName,
-    ReadingRule,
-    Response,
-    Score,
-    Status,
-    request_id,
-)
+from numbench.records import Item, ProtocolName, Response, Score, request_id
 from numbench.scoring import paper_protocol
 from numbench.scoring.error_kinds import UNANSWERED_STATUSES
 from numbench.scoring.exact_protocol import score_exact, score_lenient
@@ -62,14 +53,11 @@ class ScoredItem(NamedTuple):
         return self.score.status not in UNANSWERED_STATUSES
 
 
-STATUSES: tuple[Status, ...] = get_args(Status)
-ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
-RULES: tuple[ReadingRule, ...] = get_args(ReadingRule)
-
 _SCORE_COLUMNS = [
-    ("status", "i1"), ("exact_match", "?"), ("log_smape", "f8"), ("parsed", "O"), ("rule", "i1"),
-    ("error_kind", "i1"), ("correct_digits", "f8"),
+    ("status", "O"), ("exact_match", "?"), ("log_smape", "f8"), ("parsed", "O"), ("rule", "O"),
+    ("error_kind", "O"), ("correct_digits", "f8"),
 ]  # fmt: skip
+_SCORE_NAMES = [name for name, _ in _SCORE_COLUMNS]
 _COLUMNS = np.dtype(
     [
         ("item", "i4"), ("sample", "i4"), ("offset", "i8"), ("id_hash", "u4"), ("operands", "i8"),
@@ -79,7 +67,7 @@ _COLUMNS = np.dtype(
 )  # fmt: skip
 
 
-class _Source(NamedTuple):
+class TaskSource(NamedTuple):
     """Where the questions and responses of one task of a run are, and how they are scored.
 
     items: of the dataset. ask: returns an item as it was asked. price: returns a response with its
@@ -132,11 +120,10 @@ class ScoredRows(Sequence[ScoredItem]):
     id_hash: CRC-32 of the item's id. operands: their hash. tokens: those that the protocol
     averages. late_price: origin of a price that was unknown when the answer was stored, or None.
     is_cut_off: at the token limit. is_retried: the model had a second chance after an
-    answer that is none. status, rule, error_kind: indices into `STATUSES`, `RULES` and
-    `ERROR_KINDS`, -1 for None.
+    answer that is none. The others are fields of `Score`.
     """
 
-    def __init__(self, source: _Source, columns: npt.NDArray[Any]) -> None:
+    def __init__(self, source: TaskSource, columns: npt.NDArray[Any]) -> None:
         self._source, self.columns = source, columns
 
     def __len__(self) -> int:
@@ -156,24 +143,16 @@ class ScoredRows(Sequence[ScoredItem]):
             columns = self.columns[start : start + _ROWS_AT_ONCE]
             items = list(self._source.asked(columns["item"].tolist()))
             responses = list(self._source.responses(columns["offset"].tolist()))
-            cells = columns[["sample", *_SCORE_NAMES]].tolist()
-            yield from map(self._row, items, map(self._source.shown, responses), cells)
+            scores = map(self._score, items, columns[["sample", *_SCORE_NAMES]].tolist())
+            yield from map(ScoredItem, items, map(self._source.shown, responses), scores)
 
-    def _row(self, item: Item, response: Response | None, cells: tuple[Any, ...]) -> ScoredItem:
-        sample, status, exact_match, log_smape, parsed, rule, kind, digits = cells
-        score = Score(
-            item_id=item.id,
-            protocol=self._source.protocol,
-            status=STATUSES[status],
-            exact_match=exact_match,
-            log_smape=None if math.isnan(log_smape) else log_smape,
-            parsed=parsed,
-            rule=None if rule < 0 else RULES[rule],
-            error_kind=None if kind < 0 else ERROR_KINDS[kind],
-            correct_digits=None if math.isnan(digits) else int(digits),
-            sample=sample,
-        )
-        return ScoredItem(item, response, score)
+    def _score(self, item: Item, cells: tuple[Any, ...]) -> Score:
+        named = zip(("sample", *_SCORE_NAMES), cells, strict=True)
+        # Only an unknown number, NaN, differs from itself.
+        fields: dict[str, Any] = {name: cell if cell == cell else None for name, cell in named}
+        if fields["correct_digits"] is not None:
+            fields["correct_digits"] = int(fields["correct_digits"])
+        return Score(item_id=item.id, protocol=self._source.protocol, **fields)
 
     def select(self, chosen: npt.NDArray[Any] | Sequence[int]) -> ScoredRows:
         """Return some of the rows, by a mask or by their indices."""
@@ -189,13 +168,12 @@ class ScoredRows(Sequence[ScoredItem]):
     @property
     def is_answered(self) -> Mask:
         """Whether the model returned any output, row by row."""
-        unanswered = [STATUSES.index(status) for status in UNANSWERED_STATUSES]
-        return np.asarray(~np.isin(self.columns["status"], unanswered))
+        return np.asarray(~np.isin(self.columns["status"], [*UNANSWERED_STATUSES]))
 
     @property
     def is_read(self) -> Mask:
         """Whether an answer was read, row by row."""
-        return np.asarray(self.columns["status"] == STATUSES.index("ok"))
+        return np.asarray(self.columns["status"] == "ok")
 
     @property
     def headline(self) -> Column:
@@ -210,17 +188,14 @@ class ScoredRows(Sequence[ScoredItem]):
         """1 for the correct value, also in another form than requested; NaN without forms."""
         if TASKS[self._source.task].answer_kind not in FORMS:
             return np.full(len(self), math.nan)
-        is_other_form = self.columns["error_kind"] == ERROR_KINDS.index("form")
+        is_other_form = self.columns["error_kind"] == "form"
         return np.where(self.columns["exact_match"] | is_other_form, 1.0, 0.0)
 
     @property
     def categories(self) -> Iterator[str]:
         """The category of each score, as of `error_kinds.categorize`."""
         cells = self.columns[["exact_match", "error_kind", "status"]].tolist()
-        return (
-            "right" if match else STATUSES[status] if kind < 0 else ERROR_KINDS[kind]
-            for match, kind, status in cells
-        )  # fmt: skip
+        return ("right" if match else kind or status for match, kind, status in cells)
 
     @cached_property
     def _starts(self) -> npt.NDArray[np.int64]:
@@ -254,43 +229,18 @@ class ScoredRows(Sequence[ScoredItem]):
         return np.array([math.fsum(each) / len(each) if each else math.nan for each in known])
 
 
-_SCORE_NAMES = [name for name, _ in _SCORE_COLUMNS]
+_score_cells = attrgetter(*_SCORE_NAMES)
 
 
-def _score_cells(score: Score) -> tuple[object, ...]:
-    return (
-        STATUSES.index(score.status),
-        score.exact_match,
-        _or_nan(score.log_smape),
-        score.parsed,
-        -1 if score.rule is None else RULES.index(score.rule),
-        -1 if score.error_kind is None else ERROR_KINDS.index(score.error_kind),
-        _or_nan(score.correct_digits),
-    )
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
-def score_rows(
-    task: str,
-    items: Sequence[Item],
-    ask: Callable[[Item], Item],
-    run: Run,
-    price: Callable[[Response], Response],
-    protocol: ProtocolName,
-    labels: Mapping[str, str],
-) -> ScoredRows:
-    """Score the items of a task that a run includes. items: of the dataset; see `_Source`."""
-    source = _Source(task, items, ask, run, price, protocol, labels)
-    included = run.info.select_items(range(len(items)))
+def score_rows(source: TaskSource) -> ScoredRows:
+    """Score the items of a task that a run includes."""
+    included = source.run.info.select_items(range(len(source.items)))
     starts = range(0, len(included), _ROWS_AT_ONCE)
     parts = [_score_part(source, included[start : start + _ROWS_AT_ONCE]) for start in starts]
     return ScoredRows(source, np.concatenate([np.empty(0, _COLUMNS), *parts]))
 
 
-def _score_part(source: _Source, indices: Sequence[int]) -> npt.NDArray[Any]:
+def _score_part(source: TaskSource, indices: Sequence[int]) -> npt.NDArray[Any]:
     """Return the columns of some items, all samples of each."""
     asked = zip(indices, source.asked(indices), strict=True)
     samples = range(source.run.info.samples)

@@ -22,7 +22,7 @@ from numbench.models.prices import find_answer_price, with_cost
 from numbench.models.providers import find_provider
 from numbench.records import ProtocolName, Response, RunInfo, Score, Status
 from numbench.scoring import paper_protocol
-from numbench.scoring.scored_rows import RULES, STATUSES, ScoredItem, ScoredRows, score_rows
+from numbench.scoring.scored_rows import ScoredItem, ScoredRows, TaskSource, score_rows
 from numbench.stats.design import Column
 from numbench.tasks import TASKS
 from numbench.tasks.base import FORMS
@@ -128,8 +128,8 @@ def score_run(
     price = _late_costs(run.info)
     variant = variant_of_run(folder, run.info)
     rows = {
-        task: score_rows(task, dataset.by_task[task], variant.ask, run, price, protocol, labels)
-        for task in dataset.tasks
+        task: score_rows(TaskSource(task, items, variant.ask, run, price, protocol, labels))
+        for task, items in dataset.by_task.items()
         if task in run.info.tasks
     }
     return ScoredRun(folder, run.info, dataset, protocol, rows, run.served)
@@ -182,13 +182,13 @@ def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
     rows, counted = run.rows[task], counted_rows(run, task)
     columns = counted.columns
     formats = ("json", "object") if run.info.prompt.working else ("json",)
-    in_format = np.isin(columns["rule"], [RULES.index(rule) for rule in formats])
+    in_format = np.isin(columns["rule"], formats)
     scores = counted.item_means(counted.headline)
     tokens = counted.item_means(columns["tokens"])
     tokens = tokens[~np.isnan(tokens)]
     has_forms = TASKS[task].answer_kind in FORMS
     unknown = np.isnan(columns["tokens"]) & (columns["offset"] >= 0)
-    statuses = Counter(STATUSES[code] for code in rows.columns["status"].tolist())
+    statuses = Counter(rows.columns["status"].tolist())
     return TaskSummary(
         n=item_count(run, task),
         counted=len(scores),
