@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal
 from numbench.errors import BadInput
 from numbench.records import ToolCall
+from numbench.tasks.exact_arithmetic import GUARD_DIGITS, root
 
 NAME = "calculator"
 _DESCRIPTION = (
@@ -53,7 +54,6 @@ _MAX_DEPTH = 40
 _MAX_BITS = 8192
 """Of the numerator or the denominator of a value: about 2,400 digits."""
 _MAX_ROOT = 100
-_GUARD_DIGITS = 60
 _LONGEST_PLAIN = 20
 """Digits before or after the decimal point from which a result has an exponent."""
 
@@ -282,7 +282,7 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
         raise CalculatorError("a negative number to a fractional power has no real value")
     if exponent.denominator <= _MAX_ROOT and abs(exponent.numerator) <= _MAX_ROOT:
         return _root(_power(base, Fraction(exponent.numerator)), exponent.denominator)
-    context = Context(prec=_GUARD_DIGITS + 20)
+    context = Context(prec=GUARD_DIGITS + 20)
     logarithm = context.multiply(_decimal(exponent, context), context.ln(_decimal(base, context)))
     if abs(logarithm) > _MAX_BITS // 2:
         raise CalculatorError("a power is too large or too small")
@@ -305,28 +305,9 @@ def _decimal(value: Fraction, context: Context) -> Decimal:
 
 
 def _root(value: Fraction, degree: int) -> Fraction:
-    """Return a root of a value: exact, or truncated, with a further digit that breaks ties."""
     if value < 0:
         raise CalculatorError("the root of a negative number is not real")
-    if not value:
-        return value
-    bits = value.numerator.bit_length() - value.denominator.bit_length()
-    # Of the digits of the root, at least `_GUARD_DIGITS` are before the point of the scaled one.
-    shift = max(0, _GUARD_DIGITS - bits * 3 // (10 * degree) + 2)
-    scaled, remainder = divmod(value.numerator * 10 ** (shift * degree), value.denominator)
-    root = _integer_root(scaled, degree)
-    is_exact = not remainder and root**degree == scaled
-    return Fraction(root * 10 + (not is_exact), 10 ** (shift + 1))
-
-
-def _integer_root(value: int, degree: int) -> int:
-    """Return the largest integer whose power is at most `value`, by Newton's method from above."""
-    better = 1 << -(-value.bit_length() // degree)
-    root = better + 1
-    while better < root:
-        root = better
-        better = ((degree - 1) * root + value // root ** (degree - 1)) // degree
-    return root
+    return root(value, degree)
 
 
 def _mean(values: Sequence[Fraction]) -> Fraction:

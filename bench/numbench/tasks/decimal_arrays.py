@@ -6,10 +6,12 @@ row; rows without one need exact arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
@@ -72,8 +74,7 @@ def _floor_log(powers: IntArray, numerators: IntArray, denominators: IntArray) -
     exponent: IntArray = np.subtract(*lengths)
     left = numerators * powers[np.maximum(-exponent, 0)]
     right = denominators * powers[np.maximum(exponent, 0)]
-    floor: IntArray = exponent - (left < right)
-    return floor
+    return np.asarray(exponent - (left < right))
 
 
 def bit_length(values: IntArray) -> IntArray:
@@ -92,8 +93,7 @@ _HAS_64_BITS = bool(np.longdouble(1) + np.longdouble(2.0**-63) != 1)
 
 def scaled(values: NDArray[Any], exponents: IntArray) -> ExtendedArray:
     """Return value · 10^exponent in extended precision, for exponents within ±300."""
-    result: ExtendedArray = values * _TENS[exponents + _LARGEST_POWER]
-    return result
+    return np.asarray(values * _TENS[exponents + _LARGEST_POWER])
 
 
 def round_to_digits(values: ExtendedArray, digits: int) -> tuple[DecimalArray, BoolArray]:
@@ -110,77 +110,35 @@ def round_to_digits(values: ExtendedArray, digits: int) -> tuple[DecimalArray, B
     return DecimalArray(whole.astype(np.int64), unit_exponent), proved & _HAS_64_BITS
 
 
-_SIGNIFICAND_WIDTH = 18
-_TRIPLES: NDArray[np.uint8] = np.array([list(b"%03d" % i) for i in range(1000)], np.uint8)
-_NONZERO_COUNTS = np.array([len(str(i).replace("0", "")) for i in range(1000)], np.uint8)
-_WHOLE_COLUMNS, _FRACTION_COLUMNS = 19, 46
-"""Columns left and right of the decimal point: a sign and 18 digits, 46 digits."""
+def write_groups(keys: IntArray, write: Callable[[int, IntArray], pa.Array]) -> pa.Array:
+    """Return one string per row. write: those of the rows that have a key, from key and rows."""
+    order = np.argsort(keys, kind="stable")
+    values, starts = np.unique(keys[order], return_index=True)
+    groups = zip(values.tolist(), np.split(order, starts[1:]), strict=False)
+    texts = pa.chunked_array([write(*group) for group in groups], pa.string())
+    return texts.take(pa.array(np.argsort(order))).combine_chunks()
 
 
 def format_decimals(numbers: DecimalArray) -> pa.Array:
-    """Return numbers in plain notation, for |n| < 10¹⁸ and exponents ≥ −46.
+    """Return numbers in plain notation.
 
     Vectorized equivalent of `numbench.core.decimal_numbers.format_decimal`.
     """
     significand, exponent = normalize(numbers)
-    aligned = _align_at_point(_digits(np.abs(significand)), exponent)
-    first = _WHOLE_COLUMNS - np.maximum(digit_count(significand) + exponent, 1)
-    negative = np.flatnonzero(significand < 0)
-    first[negative] -= 1
-    aligned[negative, first[negative]] = ord("-")
-    end = np.where(exponent < 0, _WHOLE_COLUMNS + 1 - exponent, _WHOLE_COLUMNS)
-    return slices_to_strings(aligned, first, end)
+    digits = pa.array(np.abs(significand)).cast(pa.string())
+    signs = pa.array(["", "-"]).take(pa.array((significand < 0).astype(np.int8)))
 
+    def write(unit: int, rows: IntArray) -> pa.Array:
+        texts = digits.take(pa.array(rows))
+        if unit < 0:
+            return pc.binary_replace_slice(pc.ascii_lpad(texts, 1 - unit, "0"), unit, unit, ".")
+        return pc.binary_join_element_wise(texts, "0" * unit, "")
 
-def slices_to_strings(matrix: np.ndarray, first: IntArray, end: IntArray) -> pa.Array:
-    """Return the bytes matrix[i, first[i]:end[i]] of each row as strings."""
-    lengths = end - first
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    starts = np.arange(len(matrix)) * matrix.shape[1] + first - offsets[:-1]
-    index = np.repeat(starts, lengths) + np.arange(offsets[-1])
-    data = matrix.ravel().take(index)
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
-
-
-def base_1000_digits(values: IntArray) -> np.ndarray:
-    """Return the six digits in base 1000 of non-negative integers below 10¹⁸, largest first."""
-    thousand = np.uint32(1000)
-    digits = np.empty((6, len(values)), np.uint16)
-    high = values // 10**9
-    for half, first in ((high, 0), (values - high * 10**9, 3)):
-        remainder = half.astype(np.uint32)
-        for index in (first + 2, first + 1):
-            quotient = remainder // thousand
-            digits[index] = remainder - quotient * thousand
-            remainder = quotient
-        digits[first] = remainder
-    return digits
+    return pc.binary_join_element_wise(signs, write_groups(exponent, write), "")
 
 
 def count_nonzero_digits(values: IntArray) -> IntArray:
-    """Count the non-zero decimal digits of non-negative integers below 10¹⁸."""
-    count: IntArray = _NONZERO_COUNTS.take(base_1000_digits(values)).sum(axis=0, dtype=np.int64)
-    return count
-
-
-def _digits(values: IntArray) -> np.ndarray:
-    """Return the ASCII digits of non-negative integers in 18 columns, padded with zeros."""
-    matrix: np.ndarray = _TRIPLES.take(base_1000_digits(values).T, axis=0).reshape(
-        len(values), _SIGNIFICAND_WIDTH
-    )
-    return matrix
-
-
-def _align_at_point(digits: np.ndarray, exponent: IntArray) -> np.ndarray:
-    """Return the digits aligned at a common decimal point, one byte per column."""
-    rows, width = len(digits), _SIGNIFICAND_WIDTH
-    margin = max(_WHOLE_COLUMNS, _FRACTION_COLUMNS) + width
-    padded = np.full((rows, width + 2 * margin), ord("0"), np.uint8)
-    padded[:, margin : margin + width] = digits
-    units_column = margin + width - 1 + exponent
-    units_index = np.arange(rows, dtype=np.int64) * padded.shape[1] + units_column
-    offsets = np.r_[np.arange(-_WHOLE_COLUMNS + 1, 1), 0, np.arange(1, _FRACTION_COLUMNS + 1)]
-    aligned: np.ndarray = padded.ravel().take(units_index[:, None] + offsets)
-    aligned[:, _WHOLE_COLUMNS] = ord(".")
-    return aligned
+    """Count the non-zero decimal digits of integers that are not negative."""
+    digits = pa.array(values).cast(pa.string())
+    count = pc.subtract(pc.binary_length(digits), pc.count_substring(digits, "0"))
+    return np.asarray(count).astype(np.int64)

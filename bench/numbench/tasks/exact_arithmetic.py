@@ -1,23 +1,20 @@
 """Exact answers: the value of an expression as printed, rounded once to 15 significant digits.
 
 Operands are decimal strings. Rounding is half to even. Sums, products and quotients are one
-correctly rounded `decimal` operation on exact operands; square roots are integer roots with a
-remainder; powers with a fractional exponent are computed with guard digits until the rounding
-is proved (Ziv's method).
+correctly rounded `decimal` operation on exact operands; integer powers are fractions; roots are
+integer roots with a remainder; other powers are computed with guard digits until the rounding is
+proved (Ziv's method).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
 from fractions import Fraction
 from functools import reduce
-from math import isqrt
 
 from numbench.core.decimal_numbers import (
     SIGNIFICANT_DIGITS,
-    DecimalNumber,
-    align_exponents,
     format_decimal,
     from_decimal,
     parse_decimal,
@@ -32,20 +29,26 @@ _EXACT = Context(prec=20_000, traps=[Inexact, InvalidOperation])
 _ZIV_PRECISIONS = (30, 60, 120, 240, 480)
 _LARGEST_POWER = 100
 
+GUARD_DIGITS = 60
+"""The correct digits of a root that is not exact, at least."""
+
 
 def power(base: str, exponent: str) -> str:
     """Return the real value base ^ exponent.
 
-    Raises ValueError if it is undefined or the exponent is above 100 in magnitude.
+    Raises ValueError if it is undefined or the exponent is an integer above 100 in magnitude.
     """
-    b, e = to_decimal(base), to_decimal(exponent)
+    b, e = Fraction(to_decimal(base)), Fraction(to_decimal(exponent))
     if not b and e <= 0:
         raise ValueError(f"undefined power: {base} ^ {exponent}")
-    if e == e.to_integral_value():
-        return _integer_power(from_decimal(b), int(e))
-    if b < 0:
+    if b < 0 and e.denominator > 1:
         raise ValueError(f"fractional power of a negative number: {base} ^ {exponent}")
-    return _to_text(_fractional_power(b, e)) if b else "0"
+    if max(abs(e.numerator), e.denominator) <= _LARGEST_POWER:
+        value = b**e.numerator
+        return _rounded(value if e.denominator == 1 else root(value, e.denominator))
+    if e.denominator == 1:
+        raise ValueError(f"exponent {e} is beyond ±{_LARGEST_POWER}")
+    return _to_text(_fractional_power(to_decimal(base), to_decimal(exponent))) if b else "0"
 
 
 def reciprocal(degree: int, max_digits: int) -> str:
@@ -63,11 +66,6 @@ def _sum(numbers: Sequence[str]) -> Decimal:
     return reduce(_EXACT.add, map(to_decimal, numbers), Decimal(0))
 
 
-def std(numbers: Sequence[str]) -> str:
-    """Return the population standard deviation: √ of the mean squared deviation from the mean."""
-    return _deviation(numbers, len(numbers))
-
-
 def sample_std(numbers: Sequence[str]) -> str:
     """Return the sample standard deviation, whose divisor is n − 1.
 
@@ -79,20 +77,44 @@ def sample_std(numbers: Sequence[str]) -> str:
 
 
 def _deviation(numbers: Sequence[str], divisor: int) -> str:
-    """Return √ of the sum of squared deviations over `divisor`, rounded once."""
-    units, exponent = align_exponents([parse_decimal(number) for number in numbers])
-    n = len(units)
-    numerator = n * sum(unit * unit for unit in units) - sum(units) ** 2
-    shift = max(0, 2 * SIGNIFICANT_DIGITS + 4 - len(str(numerator)) // 2 + len(str(n * divisor)))
-    scaled, remainder = divmod(numerator * 100**shift, n * divisor)
-    root = isqrt(scaled)
-    # The root is truncated to more digits than are kept; a further digit for the rest breaks ties.
-    digits = root * 10 + bool(remainder or root * root != scaled)
-    value = Decimal(digits).scaleb(exponent - shift - 1, _EXACT)
-    return _to_text(_ROUNDED.create_decimal(value))
+    """Return √ of the sum of squared deviations from the mean over `divisor`, rounded once."""
+    values = [Fraction(to_decimal(number)) for number in numbers]
+    mean = sum(values, Fraction()) / len(values)
+    squares = sum(((value - mean) ** 2 for value in values), Fraction())
+    return _rounded(root(squares / divisor, 2))
+
+
+def root(value: Fraction, degree: int) -> Fraction:
+    """Return a root of a value that is not negative: exact, or truncated to `GUARD_DIGITS` digits
+    at least, with a further digit that breaks ties."""
+    if not value:
+        return value
+    bits = value.numerator.bit_length() - value.denominator.bit_length()
+    # Of the digits of the root, at least `GUARD_DIGITS` are before the point of the scaled one.
+    shift = max(0, GUARD_DIGITS - bits * 3 // (10 * degree) + 2)
+    scaled, remainder = divmod(value.numerator * 10 ** (shift * degree), value.denominator)
+    truncated = _integer_root(scaled, degree)
+    is_exact = not remainder and truncated**degree == scaled
+    return Fraction(truncated * 10 + (not is_exact), 10 ** (shift + 1))
+
+
+def _integer_root(value: int, degree: int) -> int:
+    """Return the largest integer whose power is at most `value`, by Newton's method from above."""
+    better = 1 << -(-value.bit_length() // degree)
+    result = better + 1
+    while better < result:
+        result = better
+        better = ((degree - 1) * result + value // result ** (degree - 1)) // degree
+    return result
 
 
 _PAIR = {"+": Context.add, "-": Context.subtract, "*": Context.multiply, "/": Context.divide}
+_FUNCTIONS: dict[str, Callable[[Sequence[str]], str]] = {
+    "mean": mean,
+    "std": lambda numbers: _deviation(numbers, len(numbers)),
+    "sum": lambda numbers: _to_text(_sum(numbers)),
+    "^": lambda pair: power(*pair),
+}
 
 
 def evaluate(operator: str, operands: Sequence[str]) -> str:
@@ -115,14 +137,8 @@ def evaluate_in_full(operator: str, operands: Sequence[str]) -> str:
 
 
 def _evaluate(operator: str, operands: Sequence[str], context: Context) -> str:
-    if operator == "mean":
-        return mean(operands)
-    if operator == "std":
-        return std(operands)
-    if operator == "sum":
-        return _to_text(_sum(operands))
-    if operator == "^":
-        return power(*operands)
+    if operator in _FUNCTIONS:
+        return _FUNCTIONS[operator](operands)
     a, b = map(to_decimal, operands)
     if operator == "/" and not b:
         raise ValueError(f"division by zero: {' / '.join(operands)}")
@@ -135,16 +151,8 @@ def in_range(answer: str) -> bool:
     return not value or MIN_ANSWER <= value < MAX_ANSWER
 
 
-def _integer_power(base: DecimalNumber, exponent: int) -> str:
-    if abs(exponent) > _LARGEST_POWER:
-        raise ValueError(f"exponent {exponent} is beyond ±{_LARGEST_POWER}")
-    significand = base.significand ** abs(exponent)
-    magnitude = Decimal(base.exponent * abs(exponent))
-    value = _EXACT.scaleb(_EXACT.create_decimal(significand), magnitude)
-    return _to_text(_ROUNDED.plus(value) if exponent >= 0 else _ROUNDED.divide(Decimal(1), value))
-
-
 def _fractional_power(base: Decimal, exponent: Decimal) -> Decimal:
+    """Return a power that is no short decimal, so that some precision proves its rounding."""
     for precision in _ZIV_PRECISIONS:
         context = Context(prec=precision)
         value = context.exp(context.multiply(exponent, context.ln(base)))
@@ -155,24 +163,7 @@ def _fractional_power(base: Decimal, exponent: Decimal) -> Decimal:
         high = _ROUNDED.create_decimal(context.add(value, error_bound))
         if low == high:
             return low
-        exact = _exact_power(base, exponent, value)
-        if exact is not None:
-            return _ROUNDED.create_decimal(exact)
     raise ValueError(f"cannot prove the rounding of {base} ^ {exponent}")
-
-
-def _exact_power(base: Decimal, exponent: Decimal, value: Decimal) -> Decimal | None:
-    """Return the power if it is a short decimal, such as 4 ^ 0.5, otherwise None.
-
-    No precision proves the rounding of such a power, because it lies on a boundary itself.
-    """
-    ratio = Fraction(exponent)
-    if ratio.denominator > _LARGEST_POWER or abs(ratio.numerator) > _LARGEST_POWER:
-        return None
-    candidate = Context(prec=SIGNIFICANT_DIGITS + 5).create_decimal(value)
-    if Fraction(candidate) ** ratio.denominator == Fraction(base) ** ratio.numerator:
-        return candidate
-    return None
 
 
 def to_decimal(text: str) -> Decimal:
@@ -185,3 +176,7 @@ def to_decimal(text: str) -> Decimal:
 
 def _to_text(value: Decimal) -> str:
     return format_decimal(from_decimal(value))
+
+
+def _rounded(value: Fraction) -> str:
+    return _to_text(_ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator)))

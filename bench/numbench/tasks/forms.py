@@ -90,8 +90,13 @@ def _decimal(words: RandomWords, size: int) -> str:
     return f"{digits[:-places]}.{digits[-places:]}"
 
 
-def _decimals(words: RandomWords, size: int) -> Operands:
-    return _decimal(words, size), _decimal(words, size)
+def _numbers(*draw: Callable[[RandomWords, int], str]) -> Callable[[RandomWords, int], Operands]:
+    """Return the sampler of one number from each of some functions."""
+    return lambda words, size: tuple(each(words, size) for each in draw)
+
+
+_integer_of, _decimal_of = _numbers(_significand), _numbers(_decimal)
+_decimals = _numbers(_decimal, _decimal)
 
 
 def _close_decimals(words: RandomWords, size: int) -> Operands | None:
@@ -165,22 +170,16 @@ def _any_decimal(words: RandomWords, size: int) -> Operands:
     return (f"0.{_significand(words, words.randint(1, size - 1)).rjust(size - 1, '0')}",)
 
 
-def _integer_of(words: RandomWords, size: int) -> Operands:
-    return (_significand(words, size),)
-
-
-def _decimal_of(words: RandomWords, size: int) -> Operands:
-    return (_decimal(words, size),)
-
-
-def _with(number: Sampler, draw: Callable[[RandomWords, str, int], int | str]) -> Sampler:
+def _with(
+    draw_number: Callable[[RandomWords, int], str],
+    draw: Callable[[RandomWords, str, int], int | str],
+) -> Sampler:
     """Return the sampler of a number and an argument, from words, number and size; 0: discard."""
 
     def sample(words: RandomWords, size: int) -> Operands | None:
-        drawn = number(words, size)
-        assert drawn
-        argument = draw(words, drawn[0], size)
-        return (drawn[0], str(argument)) if argument else None
+        number = draw_number(words, size)
+        argument = draw(words, number, size)
+        return (number, str(argument)) if argument else None
 
     return sample
 
@@ -332,17 +331,17 @@ FORM_TASKS: dict[str, Task] = {
         _pair("digit_min_decimal", "smaller", _decimals, _digitwise, 2),
         _pair("digit_sum_integer", "sum", sample_pair, _digitwise, 1),
         _pair("digit_sum_decimal", "sum", _decimals, _digitwise, 2),
-        _pair("get_digit_integer", "digit", _with(_integer_of, _position), _of_digits, 0),
-        _pair("get_digit_decimal", "digit", _with(_decimal_of, _position), _of_digits, 0),
+        _pair("get_digit_integer", "digit", _with(_significand, _position), _of_digits, 0),
+        _pair("get_digit_decimal", "digit", _with(_decimal, _position), _of_digits, 0),
         _pair("length_integer", "length", _integer_of, _of_digits, 0),
         _pair("length_decimal", "length", _decimal_of, _of_digits, 0),
-        _pair("count_integer", "count", _with(_integer_of, _one_of_its_digits), _of_digits, 0),
+        _pair("count_integer", "count", _with(_significand, _one_of_its_digits), _of_digits, 0),
         _pair("to_decimal_fraction", "/", _finite_fraction, evaluate_in_full, 5),
         _pair("to_decimal_scientific", "copy", _scientific_of, lambda _operator, one: one[0], 1),
         _pair("to_scientific_integer", "copy", _round_integer, _as_scientific, 1, "scientific"),
         _pair("to_scientific_decimal", "copy", _any_decimal, _as_scientific, 1, "scientific"),
-        _pair("round_integer", "round", _with(_integer_of, _figures), _rounded, 1, "scientific"),
-        _pair("round_decimal", "round", _with(_decimal_of, _figures), _rounded, 1, "scientific"),
+        _pair("round_integer", "round", _with(_significand, _figures), _rounded, 1, "scientific"),
+        _pair("round_decimal", "round", _with(_decimal, _figures), _rounded, 1, "scientific"),
     )
 }  # fmt: skip
 """The tasks by name: a kind of question, and the form of the numbers in it."""

@@ -5,14 +5,15 @@ Answers are proved roundings, and exact arithmetic for the other rows.
 The difficulty δ of multiplication, division, exponentiation, mean and std is that of the paper
 ("Problem difficulty"), which defines none for addition and the comparison tasks. In base 2, counts
 of digits are those of the float64 nearest to the number, and orders of magnitude are powers of two.
+
+Difficulties are arrays of shape (2, rows): δ in base 10, and in base 2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,7 @@ from numbench.tasks.decimal_arrays import (
     normalize,
     round_to_digits,
     scaled,
+    write_groups,
 )
 from numbench.tasks.prompts import load_prompt_set
 from numbench.tasks.questions import Hashes, Questions, in_range
@@ -70,8 +72,8 @@ def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
             "answer": answer,
             "operands": operands,
             "operator": pa.array(task.operators).take(pa.array(questions.operator)),
-            "difficulty": _struct_array(base10=difficulties.base10, base2=difficulties.base2),
-            "params": _struct_array(**questions.params),
+            "difficulty": _struct_array(("base10", "base2"), difficulties),
+            "params": _struct_array(questions.params, questions.params.values()),
             "schema": pa.array(np.full(len(questions), SCHEMA)),
         }
     )
@@ -100,7 +102,7 @@ def difficulty_of(task: str, operator: str, operands: Sequence[str], answer: Ans
         found = _arithmetic_difficulty(questions, values, texts, pa.array([str(answer)]))
     else:
         _, found = _comparison(questions, texts)
-    return Difficulty(int(found.base10[0]), int(found.base2[0]))
+    return Difficulty(*found[:, 0].tolist())
 
 
 def _operands(questions: Questions) -> pa.ListArray:
@@ -110,7 +112,7 @@ def _operands(questions: Questions) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), texts)
 
 
-def _comparison(questions: Questions, operands: pa.ListArray) -> tuple[pa.Array, DifficultyArrays]:
+def _comparison(questions: Questions, operands: pa.ListArray) -> tuple[pa.Array, IntArray]:
     """Return answers and difficulties of minmax, interval and sorting."""
     units, present = questions.operands.significand, questions.present
     if questions.task == "interval":
@@ -133,16 +135,12 @@ def _comparison(questions: Questions, operands: pa.ListArray) -> tuple[pa.Array,
 def _prompts(questions: Questions, operands: pa.ListArray) -> pa.Array:
     """Return the prompt of each question, formatted for all questions of one shape together."""
     shapes = questions.operator * 8 + (questions.length if questions.task == "interval" else 0)
-    parts, rows = [], []
-    for shape in np.unique(shapes):
-        group = np.flatnonzero(shapes == shape)
+
+    def write(shape: int, rows: IntArray) -> pa.Array:
         operator = TASKS[questions.task].operators[shape // 8]
-        parts.append(_format_prompts(questions.task, operator, operands.take(pa.array(group))))
-        rows.append(group)
-    if not parts:
-        return pa.array([], pa.string())
-    original_order = np.argsort(np.concatenate(rows), kind="stable")
-    return pa.concat_arrays(parts).take(pa.array(original_order))
+        return _format_prompts(questions.task, operator, operands.take(pa.array(rows)))
+
+    return write_groups(shapes, write)
 
 
 def _format_prompts(task: str, operator: str, operands: pa.ListArray) -> pa.Array:
@@ -167,8 +165,8 @@ def _ids(task: str, hashes: Hashes) -> pa.Array:
     return pc.binary_join_element_wise(f"{task}-", texts, "")
 
 
-def _struct_array(**columns: IntArray) -> pa.StructArray:
-    return pa.StructArray.from_arrays([pa.array(c) for c in columns.values()], list(columns))
+def _struct_array(names: Iterable[str], columns: Iterable[IntArray]) -> pa.StructArray:
+    return pa.StructArray.from_arrays([*map(pa.array, columns)], [*names])
 
 
 def numeric_answers(questions: Questions) -> DecimalArray:
@@ -259,7 +257,7 @@ _VALUES: dict[str, Callable[[Questions], _Values]] = {
 
 def _arithmetic_difficulty(
     questions: Questions, values: DecimalArray, operands: pa.ListArray, answer: pa.Array
-) -> DifficultyArrays:
+) -> IntArray:
     """Return δ of the arithmetic tasks.
 
     Of multiplication and division, it is the number of non-zero digits of operands and quotient; of
@@ -275,25 +273,18 @@ def _arithmetic_difficulty(
     if questions.task in ("division", "exponentiation"):
         counts.append(_nonzero_digits(values, answer))
     combine = np.prod if questions.task == "exponentiation" else np.sum
-    return DifficultyArrays(*(combine(part, axis=0) for part in zip(*counts, strict=True)))
+    return np.asarray(combine(counts, axis=0))
 
 
-class DifficultyArrays(NamedTuple):
-    """δ in base 10 and base 2, one entry per row."""
-
-    base10: IntArray
-    base2: IntArray
-
-
-def _nonzero_digits(values: DecimalArray, texts: pa.Array) -> DifficultyArrays:
+def _nonzero_digits(values: DecimalArray, texts: pa.Array) -> IntArray:
     """Count the non-zero decimal and binary digits of numbers, given as values and as text."""
     decimal = count_nonzero_digits(np.abs(values.significand))
     bits = np.asarray(pc.cast(texts, pa.float64())).view(np.uint64)
     ones = np.bitwise_count(bits & np.uint64((1 << 52) - 1)).astype(np.int64)
-    return DifficultyArrays(decimal, np.where(values.significand == 0, 0, ones + 1))
+    return np.stack([decimal, np.where(values.significand == 0, 0, ones + 1)])
 
 
-def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> DifficultyArrays:
+def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> IntArray:
     """Return δ of addition and sorting: the printed digits of all operands."""
     numbers = normalize(questions.operands.select(questions.present))
     whole = np.maximum(digit_count(numbers.significand) + numbers.exponent, 1)
@@ -306,10 +297,10 @@ def _of_printed_digits(questions: Questions, operands: pa.ListArray) -> Difficul
     places = np.where(units == 0, 0, np.maximum(53 - lowest - exponents, 0))
     binary = np.maximum(exponents, 1) + places
     rows = np.repeat(np.arange(len(questions)), questions.length)
-    return _sum_by_row(decimal, binary, rows, len(questions))
+    return _sum_by_row([decimal, binary], rows, len(questions))
 
 
-def _of_moments(questions: Questions) -> DifficultyArrays:
+def _of_moments(questions: Questions) -> IntArray:
     """Return δ of mean and std: s − x + 15 for the exponent x of the mean and the spread s.
 
     10^x ≤ |mean| < 10^(x+1), and s is the smallest integer with every element in mean ± 10^s. In
@@ -323,10 +314,10 @@ def _of_moments(questions: Questions) -> DifficultyArrays:
     size = np.maximum(np.abs(total), 1)
     base10 = -floor_log10(length, deviation) - floor_log10(size, length) + 15
     base2 = 50 - floor_log2(size, deviation)
-    return DifficultyArrays(np.maximum(base10, 0), np.maximum(base2, 0))
+    return np.maximum([base10, base2], 0)
 
 
-def _of_comparison(questions: Questions, units: IntArray) -> DifficultyArrays:
+def _of_comparison(questions: Questions, units: IntArray) -> IntArray:
     """Return δ of minmax and interval: the digits that distinguish the first unit from others.
 
     These are the orders of magnitude from the larger of |a|, |b| down to |a − b|, both included; in
@@ -342,10 +333,9 @@ def _of_comparison(questions: Questions, units: IntArray) -> DifficultyArrays:
     difference = np.maximum(np.abs(x - y), 1)
     base10 = digit_count(larger) - digit_count(difference) + 1
     base2 = floor_log2(larger, difference) + 1
-    return _sum_by_row(np.maximum(base10, 1), np.maximum(base2, 1), where[0], len(units))
+    return _sum_by_row(np.maximum([base10, base2], 1), where[0], len(units))
 
 
-def _sum_by_row(base10: IntArray, base2: IntArray, rows: IntArray, count: int) -> DifficultyArrays:
-    """Return the sums of the values of each of `count` rows."""
-    sums = (np.bincount(rows, values, count) for values in (base10, base2))
-    return DifficultyArrays(*(values.astype(np.int64) for values in sums))
+def _sum_by_row(both: Iterable[IntArray], rows: IntArray, count: int) -> IntArray:
+    """Return the sums of the values in both bases of each of `count` rows."""
+    return np.stack([np.bincount(rows, values, count) for values in both]).astype(np.int64)

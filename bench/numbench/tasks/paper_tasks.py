@@ -40,63 +40,51 @@ def _difficulty(task: str, operator: str, operands: Sequence[str], answer: Answe
     return difficulty_of(task, operator, operands, answer)
 
 
-def _arithmetic(name: str, display: str, words: int, *operators: str, **fields: Any) -> Task:
+def _task(name: str, display: str, words: int, *operators: str, **fields: Any) -> Task:
     return Task(
         name=name,
         display=display,
         words_per_attempt=words,
         operators=operators,
-        exact_answer=exact_arithmetic.evaluate,
         difficulty=partial(_difficulty, name),
-        system_prompt="arithmetic",
         **fields,
     )
 
 
-def _comparison(name: str, display: str, words: int, *operators: str, **fields: Any) -> Task:
-    return Task(
-        name=name,
-        display=display,
-        words_per_attempt=_WORDS_PER_LIST + words,
-        operators=operators,
-        metric="exact_match",
-        difficulty=partial(_difficulty, name),
-        system_prompt=name,
-        **fields,
-    )
-
+_ARITHMETIC = {"exact_answer": exact_arithmetic.evaluate, "system_prompt": "arithmetic"}
 
 PAPER_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        _comparison(
-            "minmax", "MinMax", 1, "minimum", "maximum",
-            exact_answer=extremum, chance_accuracy=lambda elements: 1 / elements,
+        _task(
+            "minmax", "MinMax", _WORDS_PER_LIST + 1, "minimum", "maximum",
+            exact_answer=extremum, metric="exact_match",
+            chance_accuracy=lambda elements: 1 / elements,
         ),
-        _comparison(
-            "interval", "Interval", 2, "interval",
-            exact_answer=_interval_letter,
-            answer_kind="letter",
+        _task(
+            "interval", "Interval", _WORDS_PER_LIST + 2, "interval",
+            exact_answer=_interval_letter, answer_kind="letter", metric="exact_match",
             # There are as many intervals as operands: one more than boundaries.
             chance_accuracy=lambda operand_count: 1 / operand_count,
         ),
-        _comparison(
-            "sorting", "Sorting", 1, "ascending", "descending",
-            exact_answer=ordered, answer_kind="list",
+        _task(
+            "sorting", "Sorting", _WORDS_PER_LIST + 1, "ascending", "descending",
+            exact_answer=ordered, answer_kind="list", metric="exact_match",
             chance_accuracy=lambda elements: 1 / factorial(elements),
         ),
-        _arithmetic("addition", "Add", 11, "+", "-"),
-        _arithmetic("multiplication", "Mult", 8, "*"),
-        _arithmetic("division", "Div", 8, "/"),
-        _arithmetic("exponentiation", "Exp", 7, "^"),
-        _arithmetic("mean", "Mean", _WORDS_PER_LIST, "mean", stream_name="lists"),
-        _arithmetic(
-            "std", "Std", _WORDS_PER_LIST, "std", stream_name="lists",
+        _task("addition", "Add", 11, "+", "-", **_ARITHMETIC),
+        _task("multiplication", "Mult", 8, "*", **_ARITHMETIC),
+        _task("division", "Div", 8, "/", **_ARITHMETIC),
+        _task("exponentiation", "Exp", 7, "^", **_ARITHMETIC),
+        _task("mean", "Mean", _WORDS_PER_LIST, "mean", stream_name="lists", **_ARITHMETIC),
+        _task(
+            "std", "Std", _WORDS_PER_LIST, "std", stream_name="lists", **_ARITHMETIC,
             conventions=(
                 Convention(
                     "sample deviation",
                     lambda _operator, operands: exact_arithmetic.sample_std(operands), "sample_std",
-                ),),
+                ),
+            ),
         ),
     )
 }  # fmt: skip

@@ -67,8 +67,7 @@ def high_product(a: Hashes, b: Hashes | np.uint64) -> Hashes:
     a_low, a_high, b_low, b_high = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
     middle = a_high * b_low + (a_low * b_low >> _HALF)
     carry = a_low * b_high + (middle & _LOW)
-    high: Hashes = a_high * b_high + (middle >> _HALF) + (carry >> _HALF)
-    return high
+    return np.asarray(a_high * b_high + (middle >> _HALF) + (carry >> _HALF))
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,7 @@ def in_range(numbers: DecimalArray) -> BoolArray:
     """Return whether numbers n are 0 or 10⁻¹⁴ ≤ |n| < 10¹⁵."""
     x = magnitude(numbers)
     inside = (x >= MIN_EXPONENT) & (x <= MAX_EXPONENT)
-    flags: BoolArray = inside | (numbers.significand == 0)
-    return flags
+    return np.asarray(inside | (numbers.significand == 0))
 
 
 def in_shard(questions: Questions, split: str, index: int, count: int) -> BoolArray:

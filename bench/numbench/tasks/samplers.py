@@ -314,13 +314,11 @@ def _fits_digits(
     size = np.abs(units)
     smallest = POWERS_OF_TEN[np.maximum(0, MIN_EXPONENT - unit_exponent)][:, None]
     fits = (size < POWERS_OF_TEN[digits][:, None]) & ((size >= smallest) | (size == 0))
-    flags: BoolArray = (fits | absent).all(axis=1)
-    return flags
+    return np.asarray((fits | absent).all(axis=1))
 
 
 def _is_present(length: IntArray) -> BoolArray:
-    flags: BoolArray = np.arange(MAX_LIST_LENGTH) < length[:, None]
-    return flags
+    return np.asarray(np.arange(MAX_LIST_LENGTH) < length[:, None])
 
 
 _SAMPLERS: dict[str, Sampler] = {
