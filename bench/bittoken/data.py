@@ -202,13 +202,11 @@ class TaskQuestions:
         return np.asarray(column.field(f"base{self._recipe.base}"))
 
     def _steps(self, delta: IntArray) -> IntArray:
-        steps: IntArray = np.minimum(delta, self._max_difficulty) // self._step
-        return steps
+        return np.asarray(np.minimum(delta, self._max_difficulty) // self._step)
 
     def _levels(self, items: pa.Table) -> IntArray:
         """Return the level of each item; items above the largest δ have the highest level."""
-        level: IntArray = self._level[self._steps(self._difficulties(items))]
-        return level
+        return np.asarray(self._level[self._steps(self._difficulties(items))])
 
 
 def _merge_sparse(counts: IntArray) -> IntArray:
@@ -275,8 +273,7 @@ def _binary_numbers(words: RandomWordArrays, size: int) -> tuple[DecimalArray, I
 
 def _is_printable(values: DecimalArray, max_digits: int) -> BoolArray:
     """Return whether each number is in range and has at most `max_digits` digits."""
-    flags: BoolArray = (digit_count(values.significand) <= min(max_digits, 15)) & in_range(values)
-    return flags
+    return np.asarray((digit_count(values.significand) <= min(max_digits, 15)) & in_range(values))
 
 
 class Batch(NamedTuple):

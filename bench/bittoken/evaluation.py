@@ -126,8 +126,7 @@ def _values(
 def _equal_to_15_digits(values: FloatArray, truths: FloatArray) -> np.ndarray:
     """Return which values are equal when rounded to 15 significant digits; −0 equals 0."""
     texts = [[f"{value:.14e}" for value in (part + 0.0).tolist()] for part in (values, truths)]
-    equal: np.ndarray = np.array(texts[0]) == np.array(texts[1])
-    return equal
+    return np.asarray(np.array(texts[0]) == np.array(texts[1]))
 
 
 def _number(tokens: np.ndarray, values: FloatArray, vocabulary: Vocabulary) -> Decimal | None:

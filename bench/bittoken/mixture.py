@@ -70,8 +70,7 @@ def preview_ratios(levels: int, frontier: int) -> FloatArray:
 def need_shares(performance: FloatArray, exponent: float) -> FloatArray:
     """Return (1 − p)^(1 − λ) / Σ (1 − p)^(1 − λ); equal shares if every p is 1."""
     weights = (1 - np.clip(performance, 0, 1)) ** (1 - exponent) + 1e-12
-    shares: FloatArray = weights / weights.sum()
-    return shares
+    return np.asarray(weights / weights.sum())
 
 
 def harmonic_mean(performance: FloatArray, epsilon: float = 1e-6) -> float:
@@ -110,8 +109,7 @@ class Curriculum:
     def shares(self) -> FloatArray:
         """Return the share of the task's questions for each level, with sum 1."""
         preview = preview_ratios(len(self.distribution), self.frontier)
-        shares: FloatArray = preview + (1 - preview.sum()) * self.ratios
-        return shares
+        return np.asarray(preview + (1 - preview.sum()) * self.ratios)
 
     def update(self, level: IntArray, score: FloatArray) -> None:
         """Update performance and ratios with the scores, in [0, 1], of items of these levels."""
@@ -155,8 +153,7 @@ class Curriculum:
         known = self.measured * self.performance + _PRIOR_ITEMS * mean
         # Above the threshold, differences are noise.
         lacking = 1 - np.minimum(known / (self.measured + _PRIOR_ITEMS), MAX_THRESHOLD)
-        shares: FloatArray = base * lacking / (base @ lacking)
-        return shares
+        return np.asarray(base * lacking / (base @ lacking))
 
 
 class Mixture:

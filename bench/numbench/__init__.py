@@ -7,19 +7,12 @@ the names are; they load on first use, so that `import numbench` stays fast.
 
 from __future__ import annotations
 
-import ast
 from importlib import import_module
-from pathlib import Path
 
 from numbench._version import __version__ as __version__
+from numbench.core.lazy_names import names_of_stub
 
-_STUB = ast.parse(Path(__file__).with_name("__init__.pyi").read_text("utf-8"))
-_MODULE_OF = {
-    each.name: str(node.module)
-    for node in _STUB.body
-    if isinstance(node, ast.ImportFrom)
-    for each in node.names
-}
+_MODULE_OF = names_of_stub(__file__)
 
 __all__ = sorted(_MODULE_OF)
 

@@ -1,0 +1,16 @@
+from bittoken.checkpoint import Checkpoint as Checkpoint
+from bittoken.checkpoint import load_checkpoint as load_checkpoint
+from bittoken.checkpoint import save_checkpoint as save_checkpoint
+from bittoken.encodings import ENCODINGS as ENCODINGS
+from bittoken.encodings.base import NumberEncoding as NumberEncoding
+from bittoken.encodings.base10 import Base10 as Base10
+from bittoken.encodings.bittoken import BitToken as BitToken
+from bittoken.encodings.fone import FoNE as FoNE
+from bittoken.encodings.xval import XVal as XVal
+from bittoken.generation import generate as generate
+from bittoken.network import ModelConfig as ModelConfig
+from bittoken.network import Network as Network
+from bittoken.tokens import Samples as Samples
+from bittoken.tokens import Vocabulary as Vocabulary
+from bittoken.tokens import answer_json as answer_json
+from bittoken.tokens import encode_questions as encode_questions
