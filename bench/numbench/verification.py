@@ -124,19 +124,14 @@ def _dataset(scored: ScoredRun) -> Results:
     if released == ref.sha256:
         yield "ok", f"{label} is the released dataset"
     elif released is not None:
-        yield (
-            "error",
-            f"run.json: {label} is not the released {ref.name} ({released[:6]}); give a dataset "
-            "of your own another name",
-        )
+        way = "give a dataset of your own another name"
+        yield "error", f"run.json: {label} is not the released {ref.name} ({released[:6]}); {way}"
     elif dataset_hash(dataset.manifest.files) != dataset.manifest.sha256:
         manifest = dataset.path / MANIFEST
         yield "error", f"{manifest}: sha256 is not the hash of its files; restore it"
     else:
-        yield (
-            "warning",
-            f"{label} is not a released dataset, so its questions cannot be compared with it",
-        )
+        effect = "so its questions cannot be compared with it"
+        yield "warning", f"{label} is not a released dataset, {effect}"
 
 
 def _labels(scored: ScoredRun) -> Results:
@@ -145,11 +140,8 @@ def _labels(scored: ScoredRun) -> Results:
         return
     result = audit(scored.dataset.path)
     for task, errors in result.wrong.items():
-        yield (
-            "error",
-            f"{errors[0].label.location}: the answer is not exact ({len(errors)} such labels of "
-            f"{task}); `numbench audit` lists them",
-        )
+        count = f"({len(errors)} such labels of {task}); `numbench audit` lists them"
+        yield "error", f"{errors[0].label.location}: the answer is not exact {count}"
     if not result.wrong:
         yield "ok", f"{sum(result.checked.values()):,} answers recomputed, all exact"
 
@@ -162,11 +154,9 @@ def _prompts(scored: ScoredRun) -> Results:
     elif info.prompt.name not in bundled_sets():
         yield "warning", f"prompt set {info.prompt.label} is not a bundled one"
     elif changed := changed_prompts(load_prompt_set(info.prompt.name).ref(info.tasks), info.prompt):
-        yield (
-            "error",
-            f"run.json: the prompts of {', '.join(changed)} are not those of the bundled set "
-            f"{info.prompt.name!r}; run again, or name another prompt set with --prompts",
-        )
+        what = f"are not those of the bundled set {info.prompt.name!r}"
+        way = "run again, or name another prompt set with --prompts"
+        yield "error", f"run.json: the prompts of {', '.join(changed)} {what}; {way}"
     else:
         yield "ok", f"{info.prompt.label} has the hashes of the bundled set"
 
@@ -179,9 +169,7 @@ def _answers(scored: ScoredRun) -> Results:
     rows = _all_rows(scored)
     expected = {request_id(row.item.id, row.sample) for row in rows}
     latest: dict[str, Response] = {}
-    retried: set[str] = set()
-    repeated: set[str] = set()
-    unrelated: set[str] = set()
+    retried, repeated, unrelated = set[str](), set[str](), set[str]()
     for response in map(Conversations().join, iter_responses(scored.path)):
         key = response.request_id
         if key not in expected:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
+from numbench.core import jsonl
+from numbench.dataset.store import PUBLISHED_LABELS, Dataset, PublishedLabel, write_dataset
 from numbench.journal.run_folder import write_run
 from numbench.records import Answer, Difficulty, Failure, Item, PromptRef, Response, RunInfo, Usage
 
@@ -30,8 +31,8 @@ def dataset(folder: Path, name: str = "tiny", tasks: Iterable[str] = tuple(ANSWE
 
 def as_paper(data: Dataset) -> Dataset:
     """Add published labels to a dataset, which mark its questions as the paper's; return it."""
-    items = (item for rows in data.by_task.values() for item in rows)
-    write_published_labels(data.path, (PublishedLabel(i.id, str(i.answer)) for i in items))
+    labels = (PublishedLabel(id_, str(item.answer)) for id_, item in data.by_id.items())
+    (data.path / PUBLISHED_LABELS).write_bytes(b"".join(map(jsonl.encode, labels)))
     return data
 
 

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from numbench._version import __version__
-from numbench.dataset.store import Dataset, PublishedLabel, write_dataset, write_published_labels
+from numbench.core import jsonl
+from numbench.dataset.store import PUBLISHED_LABELS, Dataset, PublishedLabel, write_dataset
 from numbench.errors import BadInput
 from numbench.journal.run_folder import write_run
 from numbench.records import DatasetRef, Failure, Response, Usage
@@ -122,7 +123,8 @@ def test_paper_tokens_are_those_that_the_study_averaged(tmp_path: Path) -> None:
 
 def test_only_the_paper_protocol_uses_published_labels(tmp_path: Path) -> None:
     folder = _run(tmp_path, [_response(0, '{"answer": 0.5}')], limit=1)
-    write_published_labels(tmp_path / "dataset", [PublishedLabel(SUMS[0].id, "0.75")])
+    labels = tmp_path / "dataset" / PUBLISHED_LABELS
+    labels.write_bytes(jsonl.encode(PublishedLabel(SUMS[0].id, "0.75")))
     assert summarize(score_run(folder, "paper"))["addition"].exact_match == 0
     assert summarize(score_run(folder, "exact"))["addition"].exact_match == 100
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from numbench.core.csv_files import read_csv
 from numbench.dataset.store import MANIFEST, RELEASED_DATASETS, Dataset, open_dataset
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.records import Answer
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -53,10 +53,8 @@ def audit(source: str | Path) -> AuditResult:
     wrong: dict[str, list[LabelError]] = {}
     for label in read_labeled_questions(source):
         checked[label.task] = checked.get(label.task, 0) + 1
-        try:
+        with bad_input_at(label.location, ValueError):
             truth = TASKS[label.task].exact_answer(label.operator, label.operands)
-        except ValueError as undefined:
-            raise BadInput(f"{label.location}: {undefined}") from undefined
         if not _same_answer(label.answer, truth):
             error = LabelError(label, truth, _relative_error(label.answer, truth))
             wrong.setdefault(label.task, []).append(error)
@@ -99,10 +97,8 @@ def parse_label(location: str, column: str, prompt: str, answer: Answer) -> Labe
 
     Raises BadInput with `location` and `column` if the prompt is not a known question.
     """
-    try:
+    with bad_input_at(f"{location}, field {column}", ValueError):
         task, operator, operands = load_prompt_set().parse_question(prompt)
-    except ValueError as error:
-        raise BadInput(f"{location}, field {column}: {error}") from error
     if TASKS[task].answer_kind == "list" and isinstance(answer, str):
         answer = tuple(answer.strip("[]").split(", "))
     return LabeledQuestion(location, task, prompt, operator, operands, answer)

@@ -224,11 +224,6 @@ def read_published_labels(dataset: Path) -> dict[str, str]:
     return {label.item_id: label.answer for label in jsonl.read_lines(path, PublishedLabel)}
 
 
-def write_published_labels(dataset: Path, labels: Iterable[PublishedLabel]) -> None:
-    """Write the published answers to a dataset folder, atomically."""
-    jsonl.write_atomically(dataset / PUBLISHED_LABELS, b"".join(map(jsonl.encode, labels)))
-
-
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, read in pieces."""
     with path.open("rb") as file:

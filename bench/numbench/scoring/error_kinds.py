@@ -15,7 +15,6 @@ deviation. An answer by one of them is wrong, with an error kind of its own;
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -23,7 +22,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
-from numbench.core.installation import PACKAGE
+from numbench.core.installation import PACKAGE, read_toml
 from numbench.records import Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.metrics import (
     WORKING_CONTEXT,
@@ -47,9 +46,7 @@ class Category(NamedTuple):
 
 CATEGORIES = tuple(
     Category(name, **texts)
-    for name, texts in tomllib.loads(
-        (PACKAGE / "scoring" / "categories.toml").read_text(encoding="utf-8")
-    ).items()
+    for name, texts in read_toml(PACKAGE / "scoring" / "categories.toml").items()
 )
 """All categories in chart order. A wrong answer belongs to the first kind that applies."""
 

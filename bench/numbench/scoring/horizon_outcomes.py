@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.horizon import Limits
 from numbench.horizon.estimate import TaskHorizon, estimate_horizon
 from numbench.horizon.items import ItemSequences, parse_id
@@ -30,7 +30,7 @@ def read_measurements(run_folder: Path) -> dict[str, TaskMeasurement]:
     for round_ in read_rounds(run_folder):
         rounds[round_.task].append(round_.items)
     measurements = {}
-    try:
+    with bad_input_at(run_folder / ROUNDS, ValueError):
         for task in run.info.tasks:
             asked = {parse_id(item_id).size for ids in rounds[task] for item_id in ids}
             sizes = sorted({*task_sizes(TASKS[task], info.largest[task]), *asked})
@@ -45,8 +45,6 @@ def read_measurements(run_folder: Path) -> dict[str, TaskMeasurement]:
             # It is complete also if there is no further round.
             measurement.next_round()
             measurements[task] = measurement
-    except ValueError as error:
-        raise BadInput(f"{run_folder / ROUNDS}: {error}") from error
     return measurements
 
 

@@ -47,15 +47,25 @@ def score_paper(item: Item, response: Response | None, label: Answer | None = No
 
     label: the dataset's published label; without one, the exact answer counts.
     """
-    if response is None:
-        return _score(item, "missing", None, False, 0.0)
-    truth = answer_text(item.answer if label is None else label)
-    parsed = parse_paper(response.text, item.task)
-    if parsed is None:
-        return _score(item, unparsed_status(response), None, False, 0.0)
-    if _has_log_smape(item.task):
-        return _score(item, "ok", parsed, _same_digits(parsed, truth), _log_smape(parsed, truth))
-    return _score(item, "ok", parsed, _comparison_task_match(item.task, parsed, truth), 0.0)
+    is_graded, parsed = _has_log_smape(item.task), None
+    status: Status = "missing"
+    match, log_smape = False, 0.0
+    if response is not None:
+        status, parsed = unparsed_status(response), parse_paper(response.text, item.task)
+    if parsed is not None:
+        status, truth = "ok", answer_text(item.answer if label is None else label)
+        if is_graded:
+            match, log_smape = _same_digits(parsed, truth), _log_smape(parsed, truth)
+        else:
+            match = _comparison_task_match(item.task, parsed, truth)
+    return Score(
+        item_id=item.id,
+        protocol="paper",
+        status=status,
+        exact_match=match,
+        log_smape=log_smape if is_graded else None,
+        parsed=parsed,
+    )
 
 
 def study_token_count(info: RunInfo, response: Response) -> float | None:
@@ -73,17 +83,6 @@ def study_token_count(info: RunInfo, response: Response) -> float | None:
         return None
     is_trimmed = (info.model, info.reasoning) == _TRIMMED_RUN
     return None if is_trimmed and count > _MAX_TRIMMED_TOKENS else float(count)
-
-
-def _score(item: Item, status: Status, parsed: str | None, match: bool, log_smape: float) -> Score:
-    return Score(
-        item_id=item.id,
-        protocol="paper",
-        status=status,
-        exact_match=match,
-        log_smape=log_smape if _has_log_smape(item.task) else None,
-        parsed=parsed,
-    )
 
 
 def _has_log_smape(task: str) -> bool:
@@ -124,11 +123,8 @@ def _truncated_number(text: str) -> tuple[bool, int, str] | None:
             return False, 0, "0" * SIGNIFICANT_DIGITS
         leading_zeros = len(digits) - len(significand)
         position = len(whole) - leading_zeros - 1 + int(exponent or 0)
-        return (
-            sign == "-",
-            position,
-            significand[:SIGNIFICANT_DIGITS].ljust(SIGNIFICANT_DIGITS, "0"),
-        )
+        kept = significand[:SIGNIFICANT_DIGITS].ljust(SIGNIFICANT_DIGITS, "0")
+        return sign == "-", position, kept
     return None
 
 

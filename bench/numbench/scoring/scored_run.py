@@ -8,9 +8,10 @@ from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_run_dataset, read_published_labels
@@ -23,7 +24,6 @@ from numbench.models.providers import find_provider
 from numbench.records import ProtocolName, Response, RunInfo, Score, Status
 from numbench.scoring import paper_protocol
 from numbench.scoring.scored_rows import ScoredItem, ScoredRows, TaskSource, score_rows
-from numbench.stats.design import Column
 from numbench.tasks import TASKS
 from numbench.tasks.base import FORMS
 from numbench.transforms import variant_of_run
@@ -179,30 +179,27 @@ def counted_rows(run: ScoredRun, task: str) -> ScoredRows:
 
 
 def _summarize_task(run: ScoredRun, task: str) -> TaskSummary:
-    rows, counted = run.rows[task], counted_rows(run, task)
+    counted = counted_rows(run, task)
     columns = counted.columns
     formats = ("json", "object") if run.info.prompt.working else ("json",)
-    in_format = np.isin(columns["rule"], formats)
-    scores = counted.item_means(counted.headline)
     tokens = counted.item_means(columns["tokens"])
     tokens = tokens[~np.isnan(tokens)]
-    has_forms = TASKS[task].answer_kind in FORMS
     unknown = np.isnan(columns["tokens"]) & (columns["offset"] >= 0)
-    statuses = Counter(rows.columns["status"].tolist())
+
+    def percent(shares: npt.NDArray[Any]) -> float | None:
+        means = counted.item_means(shares.astype(np.float64)).tolist()
+        return 100 * sum(means) / len(means) if means else None
+
     return TaskSummary(
         n=item_count(run, task),
-        counted=len(scores),
-        score=_percent(scores),
-        exact_match=_percent(counted.item_means(columns["exact_match"].astype(np.float64))),
-        by_value=_percent(counted.item_means(counted.by_value)) if has_forms else None,
+        counted=len(counted.items),
+        score=percent(counted.headline),
+        exact_match=percent(columns["exact_match"]),
+        by_value=percent(counted.by_value) if TASKS[task].answer_kind in FORMS else None,
         tokens=fmean(tokens.tolist()) if len(tokens) else None,
         tokens_unknown=int(unknown.sum()),
-        statuses=dict(statuses),
-        compliance=(
-            None
-            if run.protocol == "paper"
-            else _percent(counted.item_means(in_format.astype(np.float64)))
-        ),
+        statuses=dict(Counter(run.rows[task].columns["status"].tolist())),
+        compliance=None if run.protocol == "paper" else percent(np.isin(columns["rule"], formats)),
     )
 
 
@@ -226,10 +223,6 @@ def headline_percent(task: str, score: Score) -> float:
     return 100 * headline_score(task, score)
 
 
-def _percent(shares: Column) -> float | None:
-    return 100 * sum(shares.tolist()) / len(shares) if len(shares) else None
-
-
 def item_count(run: ScoredRun, task: str) -> int:
     """Return the number of items of a task of a run, whatever the number of samples."""
     return len(run.rows[task]) // run.info.samples
@@ -244,22 +237,22 @@ def few_shot_count(info: RunInfo) -> int:
 def signature(run: ScoredRun, task: str) -> str:
     """Describe how a score was made: `numbench:0.1.0|data:v1@3f9c2a|prompt:paper|…`."""
     info = run.info
-    parts = (
-        ("numbench", __version__),
-        ("data", run.dataset.label),
-        ("prompt", info.prompt.label),
-        *([("transform", info.transform)] if info.transform else []),
-        ("protocol", run.protocol),
-        ("n", str(item_count(run, task))),
-        *([("shard", str(info.shard))] if info.shard else []),
-        *([("samples", str(info.samples))] if info.samples > 1 else []),
-        ("model", info.model),
-        ("reasoning", info.reasoning),
-        *([("shots", str(few_shot_count(info)))] if few_shot_count(info) else []),
-        *([("tools", str(tools))] if (tools := info.settings.get("tools")) else []),
-        *([("request", info.requests[task][:6])] if task in info.requests else []),
-    )
-    return "|".join(f"{key}:{value}" for key, value in parts)
+    parts = {
+        "numbench": __version__,
+        "data": run.dataset.label,
+        "prompt": info.prompt.label,
+        "transform": info.transform or None,
+        "protocol": run.protocol,
+        "n": item_count(run, task),
+        "shard": info.shard,
+        "samples": info.samples if info.samples > 1 else None,
+        "model": info.model,
+        "reasoning": info.reasoning,
+        "shots": few_shot_count(info) or None,
+        "tools": info.settings.get("tools") or None,
+        "request": info.requests[task][:6] if task in info.requests else None,
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items() if value is not None)
 
 
 class Completeness(NamedTuple):

@@ -95,8 +95,6 @@ def drawn_together(strata: Sequence[Stratum]) -> list[list[tuple[int, Indices, I
 
     As tuples: the index of the earlier stratum, the items, and those of the earlier stratum.
     """
-    if len(strata) == 1:
-        return [[]]
     keys = [_unique_keys(stratum.clusters or ()) for stratum in strata]
     together: list[list[tuple[int, Indices, Indices]]] = []
     for index, own in enumerate(keys):
@@ -123,11 +121,8 @@ def sum_by_draw(strata: Sequence[Stratum], values: Sequence[Matrix]) -> list[Mat
 
 def _unique_keys(keys: Sequence[Hashable]) -> dict[Hashable, int]:
     """Return key → index for the keys that occur once."""
-    indices = {key: index for index, key in enumerate(keys)}
-    if len(indices) < len(keys):
-        count = Counter(keys)
-        return {key: index for key, index in indices.items() if count[key] == 1}
-    return indices
+    count = Counter(keys)
+    return {key: index for index, key in enumerate(keys) if count[key] == 1}
 
 
 def _centred(values: Matrix, counted: npt.NDArray[np.bool_], n: Counts) -> Matrix:
