@@ -21,7 +21,7 @@ from bittoken.network import ModelConfig, Network
 from bittoken.tokens import Vocabulary, read_text_tokens
 from numbench._version import __version__
 from numbench.core.jsonl import read_json, write_atomically
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput, NumbenchError, bad_input_at
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -158,11 +158,8 @@ def build_network(
     Raises BadInput if the configuration is invalid, or if a tensor is missing, unknown or has
     another shape.
     """
-    try:
-        with torch.device("meta"):
-            network = Network(config, vocabulary.number_id)
-    except BadInput as error:
-        raise BadInput(f"{path.with_name(CONFIG)}: {error}") from None
+    with bad_input_at(path.with_name(CONFIG), BadInput), torch.device("meta"):
+        network = Network(config, vocabulary.number_id)
     floats = {name: tensor.float().contiguous() for name, tensor in weights.items()}
     try:
         network.load_state_dict(floats, assign=True)
@@ -189,10 +186,8 @@ def parse_weights(data: bytes, path: Path) -> dict[str, Tensor]:
 
 def read_file(path: Path) -> bytes:
     """Return the bytes of a file. Raises BadInput if it cannot be read."""
-    try:
+    with bad_input_at(path, OSError):
         return path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
 
 
 def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
@@ -202,10 +197,8 @@ def _vocabulary(folder: Path, config: _Config) -> Vocabulary:
     if TOKENIZER in config.sha256:
         text_tokens = read_text_tokens(folder / TOKENIZER)
     study_tokens = config.tokens if config.is_study else None
-    try:
+    with bad_input_at(path, BadInput):
         vocabulary = Vocabulary(config.model.encoding, text_tokens, study_tokens)
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
     if vocabulary.base_tokens != config.tokens:
         raise BadInput(
             f"{path}: the tokens differ from those of this version; use numbench {config.numbench}"

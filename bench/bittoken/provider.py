@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.models import ModelProperties, ModelTarget, ProviderPlugin, ReasoningLevel
 from numbench.models.base import Message, RequestSettings, last_user_message
 from numbench.models.local_inference import (
@@ -47,10 +47,8 @@ class CheckpointModel(LocalModel):
         if not folder.is_dir():
             bundled = ", ".join(f"checkpoint/{name}" for name in bundled_checkpoint_names())
             raise BadInput(f"{self.name}: folder {folder} does not exist (bundled: {bundled})")
-        try:
+        with bad_input_at(self.name, BadInput):
             self._loaded = load_checkpoint(folder)
-        except BadInput as error:
-            raise BadInput(f"{self.name}: {error}") from None
         self._loaded.network.to(default_device())
         self.device = str(self._loaded.network.device)
         self.end_token_ids = frozenset([self._loaded.vocabulary.eos_id])

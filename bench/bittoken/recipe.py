@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS, find_encoding
 from bittoken.network import ModelConfig, ModelShape, PositiveInt
-from numbench.errors import BadInput
+from numbench.core.installation import read_toml
+from numbench.errors import BadInput, bad_input_at
 from numbench.models.base import merge_parameters
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.shards import check_bits
@@ -151,10 +152,8 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 f"model.encoding is {self.model.encoding!r}; use one of {', '.join(encodings)}"
             )
         if data.bits is not None:
-            try:
+            with bad_input_at("data", BadInput):
                 check_bits(data.tasks, data.bits)
-            except BadInput as error:
-                raise BadInput(f"data: {error}") from None
         if {TEXT in data.tasks, bool(data.text), bool(data.text_vocabulary)} == {True, False}:
             raise BadInput(
                 'the task "text", data.text and data.text_vocabulary require each other; set all '
@@ -180,15 +179,13 @@ def load_recipe(name: str | Path, overrides: Sequence[str] = ()) -> Recipe:
     the recipe is invalid.
     """
     path = _find(str(name))
-    try:
+    with bad_input_at(path, ValueError, BadInput, RecursionError):
         raw = _read(path)
         for override in overrides:
             raw = merge_parameters(raw, _parse_override(override))
         raw.setdefault("name", path.stem)
         recipe = msgspec.convert(raw, Recipe)
         recipe.check()
-    except (msgspec.ValidationError, ValueError, BadInput, RecursionError) as error:
-        raise BadInput(f"{path}: {error}") from error
     return recipe
 
 
@@ -209,7 +206,7 @@ def _find(name: str, folder: Path = RECIPES) -> Path:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return the tables of a recipe, with those of the recipe that it extends."""
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    raw = read_toml(path)
     if "base" not in raw:
         return raw
     inherited = _read(_find(str(raw.pop("base")), path.parent))

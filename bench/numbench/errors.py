@@ -1,5 +1,10 @@
 """The exceptions that a command reports in one line. Any other exception is a bug."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class NumbenchError(Exception):
     """The command failed; the message is one line for the user. Exit code 1."""
@@ -15,6 +20,16 @@ class BadInput(NumbenchError):
 
 class MissingTask(BadInput):
     """A dataset or run has a task that no installed package provides."""
+
+
+@contextmanager
+def bad_input_at(location: object, *errors: type[Exception]) -> Iterator[None]:
+    """Raise BadInput, which says where, in place of some errors."""
+    try:
+        yield
+    except errors as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"{location}: {reason}") from error
 
 
 def printable(text: str, keeps: str = "") -> str:

@@ -17,7 +17,7 @@ import msgspec
 
 from numbench.core import jsonl
 from numbench.core.decimal_numbers import parse_decimal
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.records import PAPER, Answer, Item, RunInfo
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.tasks.prompts import (
@@ -207,10 +207,8 @@ def variant_of_run(folder: Path, info: RunInfo) -> Variant:
     The prompts are those that the run folder contains, or bundled ones with the same hash. Raises
     BadInput if they are neither.
     """
-    try:
+    with bad_input_at(folder, BadInput):
         transform = find_transform(info.transform) if info.transform else None
-    except BadInput as error:
-        raise BadInput(f"{folder}: {error}") from error
     if info.prompt.name == PAPER or info.horizon is not None:
         return Variant(load_prompt_set(), transform)
     own = folder / STORED_PROMPTS

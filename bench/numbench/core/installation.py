@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from numbench.errors import BadInput
 
@@ -18,6 +19,11 @@ def resource_folder(name: str) -> Path:
         return installed
     checkout = PACKAGE.parents[1]
     return checkout / "results" / name if name == "published" else checkout / name
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 T = TypeVar("T")

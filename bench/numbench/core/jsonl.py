@@ -25,7 +25,7 @@ from typing import BinaryIO, TypeVar, overload
 
 import msgspec
 
-from numbench.errors import BadInput, NumbenchError, printable
+from numbench.errors import BadInput, NumbenchError, bad_input_at, printable
 
 if sys.platform != "win32":
     import fcntl
@@ -177,10 +177,8 @@ def atomic_file(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
 
 def open_for_reading(path: Path) -> BufferedReader:
     """Return `open(path, 'rb')`. Raises BadInput if the file is missing or unreadable."""
-    try:
+    with bad_input_at(path, OSError):
         return open(path, "rb")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
 
 
 _TYPE_NAMES = {

@@ -12,7 +12,7 @@ from collections.abc import MutableMapping
 from difflib import get_close_matches
 from functools import cached_property
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.core.installation import load_plugins
 from numbench.tasks.base import (
     Convention as Convention,
@@ -50,13 +50,11 @@ class _TaskRegistry(UserDict[str, Task]):
         """Load the tasks. Raises BadInput for a broken plugin."""
         tasks = {name: task for group in TASK_GROUPS.values() for name, task in group.items()}
         for name, task in load_plugins(ENTRY_POINTS, Task):
-            try:
+            source = f"plugin task {task.name!r} (entry point {name!r} in {ENTRY_POINTS})"
+            with bad_input_at(source, ValueError):
                 if task.name in tasks:
                     raise ValueError("a task of this name exists already; rename it")
                 check_task(task)
-            except ValueError as error:
-                source = f"plugin task {task.name!r} (entry point {name!r} in {ENTRY_POINTS})"
-                raise BadInput(f"{source}: {error}") from error
             tasks[task.name] = task
         return tasks
 

@@ -9,22 +9,19 @@ it, and from fixed lists of words.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from numbench.core.decimal_numbers import DecimalNumber, format_decimal, from_decimal, parse_decimal
-from numbench.core.installation import resource_folder
+from numbench.core.installation import read_toml, resource_folder
 from numbench.tasks.base import OperandFormat, SizeAxis, Task
 from numbench.tasks.exact_arithmetic import to_decimal
 from numbench.tasks.random_words import RandomWords, splitmix64
 from numbench.tasks.scaled import scaled_task
 
-_WORDS: dict[str, Any] = tomllib.loads(
-    (resource_folder("prompts") / "scaled" / "words.toml").read_text(encoding="utf-8")
-)
+_WORDS = read_toml(resource_folder("prompts") / "scaled" / "words.toml")
 _FIRST, _SECOND, _SITES, _UNITS, _COLUMNS = (
     _WORDS[part].split() for part in ("first", "second", "sites", "units", "columns")
 )
@@ -204,7 +201,6 @@ def _task(
     return scaled_task(
         name,
         display,
-        tuple(_LAYOUTS) if is_table else ("text",),
         sample,
         SizeAxis(
             "rows" if is_table else "sentences", lambda n: 2 * n + 2, lambda _n: 14, size_of,

@@ -29,6 +29,7 @@ from numbench.tasks.paper_tasks import extremum
 from numbench.tasks.random_words import RandomWords
 from numbench.tasks.scaled import (
     OPERATIONS,
+    QUESTIONS,
     sample_comparison,
     sample_integer,
     sample_pair,
@@ -95,7 +96,6 @@ def _numbers(*draw: Callable[[RandomWords, int], str]) -> Callable[[RandomWords,
     return lambda words, size: tuple(each(words, size) for each in draw)
 
 
-_integer_of, _decimal_of = _numbers(_significand), _numbers(_decimal)
 _decimals = _numbers(_decimal, _decimal)
 
 
@@ -256,11 +256,9 @@ _SHORT_NAMES = {"integer": "int", "decimal": "dec", "fraction": "frac", "scienti
 _CHANCES = {"maximum": 0.5, "minimum": 0.5, "digit": 0.1}
 
 
-def _pair(
-    name: str, operator: str, sample: Sampler, solve: Solver, growth: int, answer: Form = "plain"
-) -> Task:
+def _pair(name: str, sample: Sampler, solve: Solver, growth: int, answer: Form = "plain") -> Task:
     """Return the task of a pair. growth: digits of the answer per digit of size, at most."""
-    kind, _, form = name.rpartition("_")
+    (operator,), (kind, _, form) = QUESTIONS[name], name.rpartition("_")
     is_scientific = form == "scientific"
 
     def sample_operands(words: RandomWords, size: int) -> Operands | None:
@@ -278,7 +276,6 @@ def _pair(
     return scaled_task(
         name,
         f"{kind.replace('_', ' ').capitalize()} {_SHORT_NAMES[form]}",
-        (operator,),
         sample_operands,
         SizeAxis("digits", _words, lambda n: growth * n + 12 + zeros, size_of, 2, largest, _SIZES),
         answer,
@@ -298,50 +295,45 @@ def _as_scientific(operator: str, operands: Sequence[str]) -> str:
     return to_scientific(operands[0] if operator == "copy" else extremum(operator, operands))
 
 
+def _pairs(
+    names: str, sample: Sampler, solve: Solver, growth: int, answer: Form = "plain"
+) -> list[Task]:
+    return [_pair(name, sample, solve, growth, answer) for name in names.split()]
+
+
+_TASKS: list[Task] = [
+    *_pairs("add_integer subtract_integer", sample_pair, evaluate_in_full, 1),
+    *_pairs("multiply_integer", sample_pair, evaluate_in_full, 2),
+    *_pairs("add_decimal subtract_decimal multiply_decimal", _decimals, evaluate_in_full, 2),
+    *_pairs(
+        "add_fraction subtract_fraction multiply_fraction divide_fraction",
+        _fractions, _fraction_value, 4, "fraction",
+    ),
+    *_pairs("add_scientific subtract_scientific", _scientifics, _scientific_value, 1, "scientific"),
+    *_pairs("multiply_scientific", _scientifics, _scientific_value, 2, "scientific"),
+    *_pairs("divide_integer", _reducible, _fraction_value, 2, "fraction"),
+    *_pairs("floor_divide_integer modulo_integer", _half_divisor, _whole_division, 1),
+    *_pairs("max_integer min_integer", sample_comparison, extremum, 1),
+    *_pairs("max_decimal min_decimal", _close_decimals, extremum, 1),
+    *_pairs("max_fraction min_fraction", _fractions, _fraction_value, 2, "fraction"),
+    *_pairs("max_scientific min_scientific", _scientifics, _as_scientific, 1, "scientific"),
+    *_pairs("digit_max_integer digit_min_integer digit_sum_integer", sample_pair, _digitwise, 1),
+    *_pairs("digit_max_decimal digit_min_decimal digit_sum_decimal", _decimals, _digitwise, 2),
+    *_pairs("get_digit_integer", _with(_significand, _position), _of_digits, 0),
+    *_pairs("get_digit_decimal", _with(_decimal, _position), _of_digits, 0),
+    *_pairs("length_integer", _numbers(_significand), _of_digits, 0),
+    *_pairs("length_decimal", _numbers(_decimal), _of_digits, 0),
+    *_pairs("count_integer", _with(_significand, _one_of_its_digits), _of_digits, 0),
+    *_pairs("to_decimal_fraction", _finite_fraction, evaluate_in_full, 5),
+    *_pairs("to_decimal_scientific", _scientific_of, lambda _operator, one: one[0], 1),
+    *_pairs("to_scientific_integer", _round_integer, _as_scientific, 1, "scientific"),
+    *_pairs("to_scientific_decimal", _any_decimal, _as_scientific, 1, "scientific"),
+    *_pairs("round_integer", _with(_significand, _figures), _rounded, 1, "scientific"),
+    *_pairs("round_decimal", _with(_decimal, _figures), _rounded, 1, "scientific"),
+]  # fmt: skip
+_ORDER = [*QUESTIONS]
+
 FORM_TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        _pair("add_integer", "+", sample_pair, evaluate_in_full, 1),
-        _pair("add_decimal", "+", _decimals, evaluate_in_full, 2),
-        _pair("add_fraction", "+", _fractions, _fraction_value, 4, "fraction"),
-        _pair("add_scientific", "+", _scientifics, _scientific_value, 1, "scientific"),
-        _pair("subtract_integer", "-", sample_pair, evaluate_in_full, 1),
-        _pair("subtract_decimal", "-", _decimals, evaluate_in_full, 2),
-        _pair("subtract_fraction", "-", _fractions, _fraction_value, 4, "fraction"),
-        _pair("subtract_scientific", "-", _scientifics, _scientific_value, 1, "scientific"),
-        _pair("multiply_integer", "*", sample_pair, evaluate_in_full, 2),
-        _pair("multiply_decimal", "*", _decimals, evaluate_in_full, 2),
-        _pair("multiply_fraction", "*", _fractions, _fraction_value, 4, "fraction"),
-        _pair("multiply_scientific", "*", _scientifics, _scientific_value, 2, "scientific"),
-        _pair("divide_integer", "/", _reducible, _fraction_value, 2, "fraction"),
-        _pair("divide_fraction", "/", _fractions, _fraction_value, 4, "fraction"),
-        _pair("floor_divide_integer", "//", _half_divisor, _whole_division, 1),
-        _pair("modulo_integer", "%", _half_divisor, _whole_division, 1),
-        _pair("max_integer", "maximum", sample_comparison, extremum, 1),
-        _pair("max_decimal", "maximum", _close_decimals, extremum, 1),
-        _pair("max_fraction", "maximum", _fractions, _fraction_value, 2, "fraction"),
-        _pair("max_scientific", "maximum", _scientifics, _as_scientific, 1, "scientific"),
-        _pair("min_integer", "minimum", sample_comparison, extremum, 1),
-        _pair("min_decimal", "minimum", _close_decimals, extremum, 1),
-        _pair("min_fraction", "minimum", _fractions, _fraction_value, 2, "fraction"),
-        _pair("min_scientific", "minimum", _scientifics, _as_scientific, 1, "scientific"),
-        _pair("digit_max_integer", "larger", sample_pair, _digitwise, 1),
-        _pair("digit_max_decimal", "larger", _decimals, _digitwise, 2),
-        _pair("digit_min_integer", "smaller", sample_pair, _digitwise, 1),
-        _pair("digit_min_decimal", "smaller", _decimals, _digitwise, 2),
-        _pair("digit_sum_integer", "sum", sample_pair, _digitwise, 1),
-        _pair("digit_sum_decimal", "sum", _decimals, _digitwise, 2),
-        _pair("get_digit_integer", "digit", _with(_significand, _position), _of_digits, 0),
-        _pair("get_digit_decimal", "digit", _with(_decimal, _position), _of_digits, 0),
-        _pair("length_integer", "length", _integer_of, _of_digits, 0),
-        _pair("length_decimal", "length", _decimal_of, _of_digits, 0),
-        _pair("count_integer", "count", _with(_significand, _one_of_its_digits), _of_digits, 0),
-        _pair("to_decimal_fraction", "/", _finite_fraction, evaluate_in_full, 5),
-        _pair("to_decimal_scientific", "copy", _scientific_of, lambda _operator, one: one[0], 1),
-        _pair("to_scientific_integer", "copy", _round_integer, _as_scientific, 1, "scientific"),
-        _pair("to_scientific_decimal", "copy", _any_decimal, _as_scientific, 1, "scientific"),
-        _pair("round_integer", "round", _with(_significand, _figures), _rounded, 1, "scientific"),
-        _pair("round_decimal", "round", _with(_decimal, _figures), _rounded, 1, "scientific"),
-    )
-}  # fmt: skip
-"""The tasks by name: a kind of question, and the form of the numbers in it."""
+    task.name: task for task in sorted(_TASKS, key=lambda task: _ORDER.index(task.name))
+}
+"""The tasks by name, in the order of their questions: a kind of question, and a form of numbers."""

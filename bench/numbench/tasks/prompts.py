@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from numbench.core import jsonl
 from numbench.core.installation import resource_folder
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.records import PAPER, PromptRef
 from numbench.tasks import PAPER_TASKS, TASKS
 from numbench.tasks.base import LETTERS, template_fields
@@ -275,10 +275,8 @@ def changed_prompts(before: PromptRef, now: PromptRef) -> list[str]:
 
 def _read_questions(path: Path) -> tuple[SetOptions, dict[str, Any]]:
     """Return the options of a set and its tables. Raises BadInput, naming file and field."""
-    try:
+    with bad_input_at(path, tomllib.TOMLDecodeError):
         tables = tomllib.loads(_read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: {error}") from error
     wordings = {name: table for name, table in tables.items() if isinstance(table, dict)}
     options = {name: value for name, value in tables.items() if name not in wordings}
     try:
@@ -295,10 +293,8 @@ def _check_table(path: Path, task: str, table: dict[str, Any], model: dict[str, 
         raise BadInput(f"{path}, {task}: give a wording for each of {', '.join(model)}")
     for operator, wording in table.items():
         location = f"{path}, {task}.{operator}"
-        try:
+        with bad_input_at(location, ValueError):
             fields, needed = map(template_fields, (str(wording), model[operator]))
-        except ValueError as error:
-            raise BadInput(f"{location}: {error}") from error
         if sorted(fields) != sorted(needed):
             names = " and ".join(f"{{{name}}}" for name in sorted(set(needed)))
             raise BadInput(f"{location}: needs the fields {names}, each once; {{{{ is a brace")

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, Context
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from numbench.core.decimal_numbers import from_decimal, parse_decimal
+from numbench.tasks import TASKS
 from numbench.tasks.base import MAX_EXPONENT, MIN_EXPONENT, SamplingSettings
 from numbench.tasks.decimal_arrays import (
     POWERS_OF_TEN,
@@ -29,7 +30,7 @@ from numbench.tasks.exact_arithmetic import reciprocal
 from numbench.tasks.questions import Questions, RandomWordArrays, in_range
 
 IntPair = tuple[IntArray, IntArray]
-Sampler = Callable[[RandomWordArrays, SamplingSettings], Questions]
+Sampler = Callable[[str, RandomWordArrays, SamplingSettings], Questions]
 
 SIGNS = np.array([(1, 1), (-1, 1), (1, -1), (-1, -1)])
 SIGN_WEIGHTS = (40, 20, 20, 20)
@@ -48,7 +49,7 @@ def sample(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Qu
     """Return the questions of a task of the paper, one per attempt, invalid ones included."""
     if settings.max_bits is not None and task in ("addition", "multiplication", "division"):
         return _integer_pairs(task, words, settings)
-    return _SAMPLERS[task](words, settings)
+    return _SAMPLERS.get(task, _lists)(task, words, settings)
 
 
 def _pair(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -68,7 +69,7 @@ def _pair(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Que
     return _pairs(task, operator, (a, b), _signs(words), params)
 
 
-def _division(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _division(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw quotient and divisor; the dividend is their product, rounded to max_digits digits."""
     digits = _pair_digits(words, settings.max_digits)
     quotient, divisor = (
@@ -77,11 +78,11 @@ def _division(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     dividend = _product(quotient, divisor, settings.max_digits)
     params = {"digits_quotient": digits[0], "digits_divisor": digits[1]}
     operator = np.zeros_like(digits[0])
-    questions = _pairs("division", operator, (dividend, divisor), _signs(words), params)
+    questions = _pairs(task, operator, (dividend, divisor), _signs(words), params)
     return replace(questions, valid=in_range(dividend))
 
 
-def _exponentiation(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _exponentiation(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw integer powers and integer roots ξ in equal shares, with exponents of either sign.
 
     The base's magnitude x has weight 2^−|x|; ξ ~ U{2 … ⌊14 / (|x|+1)⌋}. Bases above 1 are
@@ -97,7 +98,7 @@ def _exponentiation(words: RandomWordArrays, settings: SamplingSettings) -> Ques
     significands, exponents = _reciprocals(settings.max_digits)
     power = DecimalArray(np.where(root, significands[xi], xi), np.where(root, exponents[xi], 0))
     params = {"digits": digits, "exponent": x, "power": xi, "root": root}
-    questions = _pairs("exponentiation", np.zeros_like(x), (base, power), signs, params)
+    questions = _pairs(task, np.zeros_like(x), (base, power), signs, params)
     return replace(questions, valid=(base.significand != 1) | (base.exponent != 0))
 
 
@@ -207,10 +208,8 @@ def _reciprocals(max_digits: int) -> IntPair:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _lists(
-    task: str, operators: int, orders: int, words: RandomWordArrays, settings: SamplingSettings
-) -> Questions:
-    """Draw lists with a spread of at most so many orders above the mean, and their operators.
+def _lists(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+    """Draw lists with a spread of at most some orders above the mean, and their operators.
 
     length l ~ U{2…5}; x ~ U{−14…14}; s ~ U{min(13, x−13) … min(x+orders, 13)} (x−13 rises with
     fewer digits, so that every spread can be represented); p ~ U{max(2, x−s+2) … max_digits}. The
@@ -226,6 +225,7 @@ def _lists(
         valid = np.ones(len(length), np.bool_)
     else:
         x, max_digits = _exponent(words), settings.max_digits
+        orders = MOMENT_ORDERS if task in ("mean", "std") else COMPARISON_ORDERS
         s = words.randint(np.minimum(13, x - min(13, max_digits - 2)), np.minimum(x + orders, 13))
         digits = words.randint(np.maximum(2, x - s + 2), max_digits)
         unit_exponent = np.maximum(x, s) - digits + 1
@@ -235,18 +235,19 @@ def _lists(
         params |= {"exponent": x, "spread": s, "digits": digits}
         valid = _fits_digits(units, absent, unit_exponent, digits)
     valid &= (np.where(absent, units[:, :1], units) != units[:, :1]).any(axis=1)
+    operators = len(TASKS[task].operators)
     operator = words.randbelow(operators) if operators > 1 else np.zeros_like(length)
     operands = DecimalArray(units, np.broadcast_to(unit_exponent[:, None], units.shape))
     return Questions(task, operands, length, operator, params, valid)
 
 
-def _interval(words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+def _interval(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
     """Draw boundaries in ascending order, and a reference in a uniformly drawn interval.
 
     A reference below or above all boundaries has a fixed distance from them; that of integers of
     few bits is uniform.
     """
-    drawn = _lists("interval", 1, COMPARISON_ORDERS, words, settings)
+    drawn = _lists(task, words, settings)
     length, rows = drawn.length, np.arange(len(drawn))
     present, unit_exponent = drawn.present, drawn.operands.exponent[:, 0]
     largest = np.iinfo(np.int64).max
@@ -322,13 +323,10 @@ def _is_present(length: IntArray) -> BoolArray:
 
 
 _SAMPLERS: dict[str, Sampler] = {
-    "minmax": partial(_lists, "minmax", 2, COMPARISON_ORDERS),
     "interval": _interval,
-    "sorting": partial(_lists, "sorting", 2, COMPARISON_ORDERS),
-    "addition": partial(_pair, "addition"),
-    "multiplication": partial(_pair, "multiplication"),
+    "addition": _pair,
+    "multiplication": _pair,
     "division": _division,
     "exponentiation": _exponentiation,
-    "mean": partial(_lists, "mean", 1, MOMENT_ORDERS),
-    "std": partial(_lists, "std", 1, MOMENT_ORDERS),
 }
+"""The samplers by task; all others have lists."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import operator as op
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from math import factorial, gcd
 from typing import Any, TypeVar
 
-from numbench.core.installation import resource_folder
+from numbench.core.installation import read_toml, resource_folder
 from numbench.records import Answer, Difficulty
 from numbench.tasks.base import (
     OperandFormat,
@@ -36,11 +35,7 @@ SMALLEST_TERM, LARGEST_TERM = 100, 999
 MAX_MAGNITUDE = 999
 """The largest absolute value of any part of a nested expression."""
 
-OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": op.add,
-    "-": op.sub,
-    "*": op.mul,
-}
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {"+": op.add, "-": op.sub, "*": op.mul}
 _CODES = {sign: str(code) for code, sign in enumerate(OPERATIONS, 1)}
 _SIGNS = {code: sign for sign, code in _CODES.items()}
 _TOKEN = re.compile(r"\s*(\d+|[-+*()])")
@@ -237,13 +232,12 @@ def _elements(answer_characters: Callable[[int], int], words: int = 0) -> SizeAx
 
 
 _FOLDER = resource_folder("prompts") / "scaled"
-_TEMPLATES = tomllib.loads((_FOLDER / "questions.toml").read_text(encoding="utf-8"))
+QUESTIONS = read_toml(_FOLDER / "questions.toml")
 
 
 def scaled_task(
     name: str,
     display: str,
-    operators: tuple[str, ...],
     sample_operands: Callable[[RandomWords, int], tuple[str, ...] | None],
     sizes: SizeAxis,
     system: str = "integer",
@@ -251,7 +245,9 @@ def scaled_task(
     exact_answer: Callable[[str, Operands], Answer] = evaluate_in_full,
     **fields: Any,
 ) -> Task:
-    """Return a scaled task."""
+    """Return a scaled task, whose operators and wordings are in `questions.toml`."""
+    questions = QUESTIONS[name]
+    operators = tuple(questions)
 
     def sample(words: RandomWords, settings: SamplingSettings) -> SampledQuestion | None:
         size = settings.question_size
@@ -270,7 +266,7 @@ def scaled_task(
         operators=operators,
         sample=sample,
         exact_answer=exact_answer,
-        prompts=TaskPrompts(system_prompt.rstrip("\n"), _TEMPLATES[name]),
+        prompts=TaskPrompts(system_prompt.rstrip("\n"), questions),
         answer_kind=answer_kind,
         metric="exact_match",
         difficulty=difficulty,
@@ -283,36 +279,29 @@ def scaled_task(
 SCALED_TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        scaled_task("long_addition", "Long add", ("+",), sample_pair, _digits(lambda n: n + 1)),
-        scaled_task("long_subtraction", "Long sub", ("-",), sample_pair, _digits(lambda n: n + 1)),
+        scaled_task("long_addition", "Long add", sample_pair, _digits(lambda n: n + 1)),
+        scaled_task("long_subtraction", "Long sub", sample_pair, _digits(lambda n: n + 1)),
+        scaled_task("long_multiplication", "Long mult", sample_pair, _digits(lambda n: 2 * n)),
+        scaled_task("long_division", "Long div", _sample_division, _digits(lambda n: n)),
         scaled_task(
-            "long_multiplication", "Long mult", ("*",), sample_pair, _digits(lambda n: 2 * n)
-        ),
-        scaled_task("long_division", "Long div", ("/",), _sample_division, _digits(lambda n: n)),
-        scaled_task(
-            "long_comparison", "Comparison", ("larger",), sample_comparison,
+            "long_comparison", "Comparison", sample_comparison,
             _digits(lambda _n: 1, numbers=1, words=3), "letter", "letter",
             lambda _operator, pair: "AB"[to_decimal(pair[0]) < to_decimal(pair[1])],
             chance_accuracy=lambda _size: 0.5,
         ),
         scaled_task(
-            "long_sorting", "Long sort", ("ascending", "descending"), _sample_elements,
+            "long_sorting", "Long sort", _sample_elements,
             _elements(lambda n: 8 * n, words=1), "list", "list", ordered,
             chance_accuracy=lambda size: 1 / factorial(size) if size < 20 else 0.0,
         ),
         scaled_task(
-            "long_max", "Long max", ("maximum",), _sample_elements, _elements(lambda _n: 6),
+            "long_max", "Long max", _sample_elements, _elements(lambda _n: 6),
             exact_answer=extremum, chance_accuracy=lambda size: 1 / size,
         ),
+        scaled_task("long_sum", "Long sum", _sample_elements, _elements(lambda n: 6 + len(str(n)))),
+        scaled_task("long_mean", "Long mean", _sample_mean, _elements(lambda _n: 8), "decimal"),
         scaled_task(
-            "long_sum", "Long sum", ("sum",), _sample_elements,
-            _elements(lambda n: 6 + len(str(n))),
-        ),
-        scaled_task(
-            "long_mean", "Long mean", ("mean",), _sample_mean, _elements(lambda _n: 8), "decimal"
-        ),
-        scaled_task(
-            "chain", "Chain", ("chain",), _sample_chain,
+            "chain", "Chain", _sample_chain,
             SizeAxis(
                 "operations", lambda n: 2 * n + 1, lambda n: 4 + len(str(n + 1)),
                 lambda operands: len(operands) - 1,
@@ -321,7 +310,7 @@ SCALED_TASKS: dict[str, Task] = {
             operand_format=_expression(format_terms, parse_terms, evaluate_terms),
         ),
         scaled_task(
-            "nested", "Nested", ("nested",), _sample_nested,
+            "nested", "Nested", _sample_nested,
             SizeAxis(
                 "operations", lambda n: 3 * n + 1, lambda _n: 4,
                 lambda operands: len(operands) - 2,
@@ -332,7 +321,7 @@ SCALED_TASKS: dict[str, Task] = {
             operand_format=_expression(format_nested, parse_nested, evaluate_nested),
         ),
         scaled_task(
-            "copy", "Copy", ("copy",), lambda words, size: (sample_integer(words, size),),
+            "copy", "Copy", lambda words, size: (sample_integer(words, size),),
             _digits(lambda n: n, numbers=1),
             exact_answer=lambda _operator, operands: operands[0],
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.records import Item
 from numbench.tasks import TASKS
 from numbench.tasks.base import SamplingSettings, answer_question, sample_question
@@ -196,12 +196,10 @@ def _one_by_one(shard: Shard) -> Iterator[Item]:
         since_new += 1
         if since_new > limit:
             return
-        try:
+        with bad_input_at(f"task {shard.task!r}", ValueError):
             item = _make_attempt(shard, words)
             if item is not None and params not in (None, set(item.params)):
                 raise ValueError("Task.sample has to return the same keys of params each time")
-        except ValueError as error:
-            raise BadInput(f"task {shard.task!r}: {error}") from error
         if item is not None and item.id not in seen:
             seen.add(item.id)
             params, since_new = set(item.params), 0
