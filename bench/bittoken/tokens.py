@@ -33,12 +33,7 @@ from numpy.typing import NDArray
 
 from bittoken.encodings import DIGITS_PER_TOKEN, find_encoding
 from bittoken.encodings.base import IntArray
-from numbench.core.decimal_numbers import (
-    SIGNIFICANT_DIGITS,
-    format_decimal,
-    from_decimal,
-    parse_decimal,
-)
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
 from numbench.core.jsonl import read_json
 from numbench.errors import BadInput
 from numbench.tasks import TASKS
@@ -352,7 +347,7 @@ def _would_join(left: str, right: str) -> bool:
 def _format_number(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
-    return format_decimal(from_decimal(Decimal(f"{value:.{SIGNIFICANT_DIGITS}g}")))
+    return format_decimal(Decimal(f"{value:.{SIGNIFICANT_DIGITS}g}"))
 
 
 def _json_number(text: str) -> str:

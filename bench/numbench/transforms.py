@@ -75,7 +75,7 @@ def _negate(number: str) -> str:
     """Return −number in the same notation; 0 has no sign."""
     if number.startswith("-"):
         return number.removeprefix("-")
-    return f"-{number}" if parse_decimal(number).significand else number
+    return f"-{number}" if parse_decimal(number) else number
 
 
 def _change_numbers(answer: Answer, change: Callable[[str], str]) -> Answer:

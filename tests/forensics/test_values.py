@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.core.decimal_numbers import format_decimal, from_decimal
+from numbench.core.decimal_numbers import format_decimal
 from numbench.forensics.agreement import digits_given, readings, round_to
 from numbench.forensics.computations import COMPUTATIONS, Question, evaluate
 from numbench.records import Item
@@ -16,9 +16,7 @@ from numbench.tasks.items import make_item
 from tests.forensics.simulated import questions
 from tests.support.case_tables import each_row
 
-NUMBERS = st.decimals(-(10**14), 10**14, places=9, allow_nan=False).map(
-    lambda number: format_decimal(from_decimal(number))
-)
+NUMBERS = st.decimals(-(10**14), 10**14, places=9, allow_nan=False).map(format_decimal)
 
 
 def item_of(task: str, operator: str, *operands: str) -> Item:

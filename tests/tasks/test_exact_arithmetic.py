@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.core.decimal_numbers import DecimalNumber, format_decimal
+from numbench.core.decimal_numbers import format_decimal
 from numbench.dataset.store import open_dataset
 from numbench.tasks import PAPER_TASKS
 from numbench.tasks.exact_arithmetic import evaluate, in_range, sample_std
@@ -36,7 +36,7 @@ def test_answers_of_new_items_are_exact(task: str, digits: int) -> None:
 
 
 OPERANDS = st.builds(
-    lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
+    lambda significand, exponent: format_decimal(Decimal(f"{significand}e{exponent}")),
     st.integers(-(10**17), 10**17),
     st.integers(-28, 14),
 )
@@ -81,8 +81,8 @@ def test_a_sample_deviation_needs_two_numbers() -> None:
 def test_powers_of_perfect_squares_and_others_are_exact(
     significand: int, exponent: int, tenths: int, degree: int
 ) -> None:
-    base = format_decimal(DecimalNumber(significand**degree, exponent))
-    power = format_decimal(DecimalNumber(tenths, -1))
+    base = format_decimal(Decimal(f"{significand**degree}e{exponent}"))
+    power = format_decimal(Decimal(f"{tenths}e-1"))
     expected = reference_answers.answer(f"What is {base} ^ {power}?")
     assert Fraction(evaluate("^", (base, power))) == expected
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numbench.core.decimal_numbers import DecimalNumber, format_decimal
+from numbench.core.decimal_numbers import format_decimal
 from numbench.dataset.store import open_dataset
 from numbench.errors import BadInput
 from numbench.records import Item
@@ -16,7 +16,7 @@ from numbench.transforms import TRANSFORMS, find_transform, open_variant
 from tests.support.case_tables import each_row
 
 NUMBERS = st.builds(
-    lambda significand, exponent: format_decimal(DecimalNumber(significand, exponent)),
+    lambda significand, exponent: format_decimal(Decimal(f"{significand}e{exponent}")),
     st.integers(-(10**17), 10**17),
     st.integers(-20, 12),
 )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
+from itertools import takewhile
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.records import Item
@@ -57,12 +58,8 @@ def correct_digits(predicted: Decimal, truth: Decimal) -> int:
     given, wanted = (f"{value:.{SIGNIFICANT_DIGITS - 1}e}" for value in (predicted, truth))
     if given.partition("e")[2] != wanted.partition("e")[2]:
         return 0
-    count = 0
-    for one, other in zip(given, wanted, strict=False):
-        if one != other:
-            break
-        count += one.isdigit()
-    return count
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(given, wanted, strict=False))
+    return sum(digit.isdigit() for digit, _ in shared)
 
 
 def comparison_key(item: Item) -> Callable[[Decimal], Decimal]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from numbench.tasks.base import AnswerKind, Form
 
@@ -164,12 +164,8 @@ def read_list(text: str) -> tuple[Decimal, ...] | None:
 
 def as_list(values: Iterable[Decimal | None]) -> tuple[Decimal, ...] | None:
     """Return the values as a list; None if one of them is not a number."""
-    numbers: list[Decimal] = []
-    for value in values:
-        if value is None:
-            return None
-        numbers.append(value)
-    return tuple(numbers)
+    numbers = tuple(values)
+    return None if None in numbers else cast(tuple[Decimal, ...], numbers)
 
 
 def exact_decimal(literal: str) -> Decimal | None:

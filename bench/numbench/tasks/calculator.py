@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, from_decimal
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal
 from numbench.errors import BadInput
 from numbench.records import ToolCall
 from numbench.tasks.exact_arithmetic import GUARD_DIGITS, root
@@ -334,4 +334,4 @@ def _text(value: Fraction) -> str:
     rounded = _decimal(value, _ROUNDED)
     if abs(rounded.adjusted()) > _LONGEST_PLAIN:
         return f"{rounded.normalize(_ROUNDED):e}"
-    return format_decimal(from_decimal(rounded))
+    return format_decimal(rounded)

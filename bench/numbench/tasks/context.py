@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
-from numbench.core.decimal_numbers import DecimalNumber, format_decimal, from_decimal, parse_decimal
+from numbench.core.decimal_numbers import format_decimal
 from numbench.core.installation import read_toml, resource_folder
 from numbench.tasks.base import OperandFormat, SizeAxis, Task
 from numbench.tasks.exact_arithmetic import to_decimal
@@ -62,11 +62,11 @@ class _Scene(NamedTuple):
 
 
 def _scene(values: Sequence[str]) -> _Scene:
-    return _Scene(splitmix64(parse_decimal(values[0]).significand))
+    return _Scene(splitmix64(int(values[0].replace(".", ""))))
 
 
 def _amount(hundredths: int) -> str:
-    return format_decimal(DecimalNumber(hundredths, -2))
+    return format_decimal(Decimal(hundredths) / 100)
 
 
 def _table(layout: str, values: Sequence[str]) -> str:
@@ -192,7 +192,7 @@ def _task(
 
     def exact_answer(_operator: str, operands: Sequence[str]) -> str:
         value = evaluate(operands, to_decimal, lambda sign, a, b: a + b if sign == "+" else a / b)
-        return format_decimal(from_decimal(Decimal(value)))
+        return format_decimal(Decimal(value))
 
     def size_of(operands: Sequence[str]) -> int:
         values = operands[skip:]

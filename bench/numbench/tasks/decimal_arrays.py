@@ -46,7 +46,7 @@ def magnitude(numbers: DecimalArray) -> IntArray:
 def normalize(numbers: DecimalArray) -> DecimalArray:
     """Return the same values without trailing zeros in the significands; zero is 0 · 10^0.
 
-    Vectorized equivalent of `numbench.core.decimal_numbers.normalize`.
+    Vectorized equivalent of `numbench.core.decimal_numbers.split_decimal`.
     """
     significand, exponent = numbers.significand.copy(), numbers.exponent.copy()
     rows = np.flatnonzero(significand % 10 == 0)

@@ -13,12 +13,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, Inexact, 
 from fractions import Fraction
 from functools import reduce
 
-from numbench.core.decimal_numbers import (
-    SIGNIFICANT_DIGITS,
-    format_decimal,
-    from_decimal,
-    parse_decimal,
-)
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
 
 MIN_ANSWER, MAX_ANSWER = Decimal("1e-14"), Decimal("1e15")
 
@@ -48,18 +43,18 @@ def power(base: str, exponent: str) -> str:
         return _rounded(value if e.denominator == 1 else root(value, e.denominator))
     if e.denominator == 1:
         raise ValueError(f"exponent {e} is beyond ±{_LARGEST_POWER}")
-    return _to_text(_fractional_power(to_decimal(base), to_decimal(exponent))) if b else "0"
+    return format_decimal(_fractional_power(to_decimal(base), to_decimal(exponent))) if b else "0"
 
 
 def reciprocal(degree: int, max_digits: int) -> str:
     """Return 1 / degree in at most 15 significant digits, as the exponent of a root is printed."""
     rounding = Context(prec=min(SIGNIFICANT_DIGITS, max_digits), rounding=ROUND_HALF_EVEN)
-    return _to_text(rounding.divide(Decimal(1), Decimal(degree)))
+    return format_decimal(rounding.divide(Decimal(1), Decimal(degree)))
 
 
 def mean(numbers: Sequence[str]) -> str:
     """Return the arithmetic mean."""
-    return _to_text(_ROUNDED.divide(_sum(numbers), Decimal(len(numbers))))
+    return format_decimal(_ROUNDED.divide(_sum(numbers), Decimal(len(numbers))))
 
 
 def _sum(numbers: Sequence[str]) -> Decimal:
@@ -112,7 +107,7 @@ _PAIR = {"+": Context.add, "-": Context.subtract, "*": Context.multiply, "/": Co
 _FUNCTIONS: dict[str, Callable[[Sequence[str]], str]] = {
     "mean": mean,
     "std": lambda numbers: _deviation(numbers, len(numbers)),
-    "sum": lambda numbers: _to_text(_sum(numbers)),
+    "sum": lambda numbers: format_decimal(_sum(numbers)),
     "^": lambda pair: power(*pair),
 }
 
@@ -142,7 +137,7 @@ def _evaluate(operator: str, operands: Sequence[str], context: Context) -> str:
     a, b = map(to_decimal, operands)
     if operator == "/" and not b:
         raise ValueError(f"division by zero: {' / '.join(operands)}")
-    return _to_text(_PAIR[operator](context, a, b))
+    return format_decimal(_PAIR[operator](context, a, b))
 
 
 def in_range(answer: str) -> bool:
@@ -169,14 +164,10 @@ def _fractional_power(base: Decimal, exponent: Decimal) -> Decimal:
 def to_decimal(text: str) -> Decimal:
     """Return the exact value of an operand. Raises ValueError for other text."""
     number = parse_decimal(text)
-    if abs(number.exponent) > 400:
+    if abs(int(number.as_tuple().exponent)) > 400:
         raise ValueError(f"{text!r} is out of range")
-    return Decimal(text)
-
-
-def _to_text(value: Decimal) -> str:
-    return format_decimal(from_decimal(value))
+    return number
 
 
 def _rounded(value: Fraction) -> str:
-    return _to_text(_ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return format_decimal(_ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator)))

@@ -17,12 +17,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from math import gcd
 
-from numbench.core.decimal_numbers import (
-    DecimalNumber,
-    align_exponents,
-    format_decimal,
-    parse_decimal,
-)
+from numbench.core.decimal_numbers import align_decimals, format_decimal, parse_decimal
 from numbench.tasks.base import Form, OperandFormat, SizeAxis, Task
 from numbench.tasks.exact_arithmetic import evaluate_in_full, to_decimal
 from numbench.tasks.paper_tasks import extremum
@@ -55,11 +50,11 @@ MAX_POWER_DIFFERENCE = 2
 
 def _integer(text: str) -> int:
     """Return an integer of any length; `int` has a limit."""
-    return parse_decimal(text).significand
+    return int(parse_decimal(text))
 
 
 def _text(number: int) -> str:
-    return format_decimal(DecimalNumber(number, 0))
+    return str(Decimal(number))
 
 
 def to_scientific(number: str) -> str:
@@ -226,12 +221,12 @@ _DIGIT_OPERATIONS: dict[str, Callable[[Sequence[int]], int]] = {
 
 def _digitwise(operator: str, operands: Sequence[str]) -> str:
     """Return what an operator makes of the two digits at each place."""
-    units, exponent = align_exponents([*map(parse_decimal, operands)])
+    units, exponent = align_decimals(map(parse_decimal, operands))
     texts = [*map(_text, units)]
     width = max(map(len, texts))
     pairs = zip(*(map(int, text.zfill(width)) for text in texts), strict=True)
     digits = "".join(str(_DIGIT_OPERATIONS[operator](pair)) for pair in pairs)
-    return format_decimal(DecimalNumber(_integer(digits), exponent))
+    return to_plain(f"{digits}e{exponent}")
 
 
 def _of_digits(operator: str, operands: Sequence[str]) -> str:

@@ -19,7 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numbench.core import decimal_numbers
+from numbench.core.decimal_numbers import (
+    SIGNIFICANT_DIGITS,
+    align_decimals,
+    parse_decimal,
+    split_decimal,
+)
 from numbench.records import SCHEMA, Answer, Difficulty
 from numbench.tasks import TASKS
 from numbench.tasks.base import LETTERS
@@ -81,12 +86,12 @@ def build_item_table(questions: Questions, hashes: Hashes) -> pa.Table:
 
 def difficulty_of(task: str, operator: str, operands: Sequence[str], answer: Answer) -> Difficulty:
     """Return the difficulty of one question of the paper, by the rules for many."""
-    parsed = map(decimal_numbers.parse_decimal, operands)
-    numbers = list(map(decimal_numbers.normalize, parsed))
+    parsed = [*map(parse_decimal, operands)]
+    numbers = [*map(split_decimal, parsed)]
     is_arithmetic = TASKS[task].metric == "log_smape"
     if task in _SAME_LISTS_TASK or not is_arithmetic:
-        units, exponent = decimal_numbers.align_exponents(numbers)
-        numbers = [decimal_numbers.DecimalNumber(unit, exponent) for unit in units]
+        units, exponent = align_decimals(parsed)
+        numbers = [(unit, exponent) for unit in units]
     questions = Questions(
         task,
         DecimalArray(*np.array(numbers).T[:, None]),
@@ -97,8 +102,7 @@ def difficulty_of(task: str, operator: str, operands: Sequence[str], answer: Ans
     )
     texts = pa.array([list(operands)])
     if is_arithmetic:
-        value = decimal_numbers.normalize(decimal_numbers.parse_decimal(str(answer)))
-        values = DecimalArray(*np.array([value]).T)
+        values = DecimalArray(*np.array([split_decimal(parse_decimal(str(answer)))]).T)
         found = _arithmetic_difficulty(questions, values, texts, pa.array([str(answer)]))
     else:
         _, found = _comparison(questions, texts)
@@ -172,7 +176,7 @@ def _struct_array(names: Iterable[str], columns: Iterable[IntArray]) -> pa.Struc
 def numeric_answers(questions: Questions) -> DecimalArray:
     """Return the answers of arithmetic questions, rounded to 15 significant digits."""
     values, unit_exponent = _VALUES[questions.task](questions)
-    (significand, exponent), proved = round_to_digits(values, decimal_numbers.SIGNIFICANT_DIGITS)
+    (significand, exponent), proved = round_to_digits(values, SIGNIFICANT_DIGITS)
     answers = DecimalArray(significand, exponent + unit_exponent)
     _answer_exactly(questions, np.flatnonzero(~proved), answers)
     return answers
@@ -184,10 +188,8 @@ def _answer_exactly(questions: Questions, rows: IntArray, answers: DecimalArray)
     texts = iter(format_decimals(subset.operands.select(subset.present)).to_pylist())
     for row, length, operator in zip(rows, subset.length, subset.operator, strict=True):
         operands = [next(texts) for _ in range(length)]
-        answer = decimal_numbers.parse_decimal(
-            str(task.exact_answer(task.operators[operator], operands))
-        )
-        answers.significand[row], answers.exponent[row] = decimal_numbers.normalize(answer)
+        answer = parse_decimal(str(task.exact_answer(task.operators[operator], operands)))
+        answers.significand[row], answers.exponent[row] = split_decimal(answer)
 
 
 # Values in extended precision, and the exponents of their units. Every step has a relative error

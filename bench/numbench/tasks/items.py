@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from numbench.core.decimal_numbers import normalize, parse_decimal
+from numbench.core.decimal_numbers import parse_decimal, split_decimal
 from numbench.records import Answer, Item
 from numbench.tasks import TASKS
 from numbench.tasks.prompts import load_prompt_set
@@ -52,7 +52,7 @@ def item_id(task: str, operator: str, operands: Sequence[str]) -> str:
     """
     state = initial_state(task, operator)
     for operand in operands:
-        state = absorb(state, *normalize(parse_decimal(operand)))
+        state = absorb(state, *split_decimal(parse_decimal(operand)))
     return f"{task}-{state:016x}"
 
 
@@ -83,7 +83,7 @@ def shard_of(operands: Sequence[str], shards: int) -> int:
 
 def content_hash(operands: Sequence[str]) -> int:
     """Return 64 bits: the first six decide the split, the other 58 the shard."""
-    return splitmix64(sum(operand_hash(*normalize(parse_decimal(each))) for each in operands))
+    return splitmix64(sum(operand_hash(*split_decimal(parse_decimal(each))) for each in operands))
 
 
 def operand_hash(significand: Word, exponent: Word) -> Word:

@@ -7,7 +7,9 @@ Integers are therefore derived from the words here, by integer arithmetic alone.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from numbench.errors import BadInput
@@ -67,12 +69,7 @@ class RandomWords:
 
     def weighted_index(self, weights: Sequence[int]) -> int:
         """Return an index with probability proportional to its integer weight."""
-        remaining = self.randbelow(sum(weights))
-        for index, weight in enumerate(weights):
-            remaining -= weight
-            if remaining < 0:
-                return index
-        raise AssertionError("the weights do not cover their sum")
+        return bisect_right([*accumulate(weights)], self.randbelow(sum(weights)))
 
 
 def attempts(stream: RandomStream, words: int) -> Iterator[RandomWords]:

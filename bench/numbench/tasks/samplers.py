@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from numbench.core.decimal_numbers import from_decimal, parse_decimal
+from numbench.core.decimal_numbers import parse_decimal, split_decimal
 from numbench.tasks import TASKS
 from numbench.tasks.base import MAX_EXPONENT, MIN_EXPONENT, SamplingSettings
 from numbench.tasks.decimal_arrays import (
@@ -182,7 +182,7 @@ def _product(a: DecimalArray, b: DecimalArray, digits: int) -> DecimalArray:
     context = Context(prec=digits, rounding=ROUND_HALF_EVEN)
     for row in np.flatnonzero(~proved):
         exact = context.create_decimal(int(a.significand[row]) * int(b.significand[row]))
-        product.significand[row], product.exponent[row] = from_decimal(exact)
+        product.significand[row], product.exponent[row] = split_decimal(exact)
     return DecimalArray(product.significand, product.exponent + a.exponent + b.exponent)
 
 
@@ -201,9 +201,8 @@ def _triangular_table(max_digits: int) -> IntArray:
 @cache
 def _reciprocals(max_digits: int) -> IntPair:
     """Return significands and exponents of 1/ξ as printed, ξ = 0 … 14 (0 and 1 are not used)."""
-    printed = [
-        parse_decimal(reciprocal(xi, max_digits)) for xi in range(2, MAX_RESULT_EXPONENT + 1)
-    ]
+    degrees = range(2, MAX_RESULT_EXPONENT + 1)
+    printed = [split_decimal(parse_decimal(reciprocal(xi, max_digits))) for xi in degrees]
     pairs = np.array([(0, 0), (1, 0), *printed])
     return pairs[:, 0], pairs[:, 1]
 
