@@ -132,10 +132,9 @@ def _train(recipe: Recipe, folder: Path, minutes: float | None) -> None:
             return stop.is_set() or (deadline is not None and time.monotonic() >= deadline)
 
         result = train(recipe, folder, on_step, on_log_entry)
-    reason, more = ("stopped" if stop.is_set() else "time limit reached"), ""
-    if result.is_complete:
-        reason = "complete"
-    else:
+    reason, more = "complete", ""
+    if not result.is_complete:
+        reason = "stopped" if stop.is_set() else "time limit reached"
         more = "; run the same command again to continue"
     steps = recipe.training.steps
     print_to_stderr(f"{folder}: {reason} after step {result.step:,} of {steps:,}{more}")

@@ -39,7 +39,7 @@ from numbench.tasks.questions import (
     item_hashes,
 )
 from numbench.tasks.random_words import RandomStream
-from numbench.tasks.samplers import SIGN_WEIGHTS, SIGNS
+from numbench.tasks.samplers import pair_questions, with_signs
 from numbench.tasks.shards import MIN_BITS, Shard, sample_questions
 
 MAX_LEVELS = 64
@@ -241,21 +241,18 @@ def _binary_questions(
     words = RandomWordArrays(stream, 8, 0, count)
     a, bits_a = _binary_numbers(words, size)
     b, bits_b = _binary_numbers(words, size)
-    signs = SIGNS[words.weighted_index(SIGN_WEIGHTS)]
-    operator = words.randbelow(2) if task == "addition" else np.zeros(count, np.int64)
+    a, b = with_signs(words, a, b)
+    operator = words.randbelow(2) if task == "addition" else 0
     valid = _is_printable(a, max_digits) & _is_printable(b, max_digits)
     if task == "division":
         # The dividend is the product, so that the quotient has few bits too.
-        fits = a.significand < POWERS_OF_TEN[15] // np.maximum(b.significand, 1)
-        product = np.where(fits, a.significand, 1) * np.where(fits, b.significand, 1)
+        divisor = np.abs(b.significand)
+        fits = np.abs(a.significand) < POWERS_OF_TEN[15] // divisor
+        product = np.where(fits, a.significand, 1) * np.where(fits, divisor, 1)
         a = DecimalArray(product, a.exponent + b.exponent)
         valid &= fits & _is_printable(a, max_digits)
-    operands = DecimalArray(
-        np.stack([a.significand * signs[:, 0], b.significand * signs[:, 1]], 1),
-        np.stack([a.exponent, b.exponent], 1),
-    )
     params = {"bits_1": bits_a, "bits_2": bits_b}
-    return Questions(task, operands, np.full(count, 2), operator, params, valid).select(valid)
+    return pair_questions(task, (a, b), params, operator).select(valid)
 
 
 def _binary_numbers(words: RandomWordArrays, size: int) -> tuple[DecimalArray, IntArray]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from bittoken.encodings.base import IntArray
 from bittoken.network import KeyValueCache, Network
 from bittoken.tokens import Samples, Vocabulary
 from numbench.errors import BadInput
@@ -53,7 +54,9 @@ def generate(
     answers = [GeneratedAnswer([], []) for _ in questions.lengths]
     if not answers:
         return answers
-    limits = _limits(network, vocabulary, questions, max_tokens)
+    if max_tokens is None:
+        max_tokens = default_max_tokens(vocabulary)
+    limits = _limits(questions.lengths, network.config.context, max_tokens)
     device, encoding = network.device, network.encoding
     unfinished = list(range(len(answers)))
     lengths = torch.from_numpy(questions.lengths).to(device)
@@ -90,18 +93,11 @@ def generate(
     return answers
 
 
-def _limits(
-    network: Network,
-    vocabulary: Vocabulary,
-    questions: Samples,
-    max_tokens: int | Sequence[int] | None,
-) -> list[int]:
-    """Return the maximum tokens of each answer."""
-    lengths, context = questions.lengths, network.config.context
+def _limits(lengths: IntArray, context: int, limits: int | Sequence[int]) -> list[int]:
+    """Return the maximum tokens of each answer, which has to fit the context."""
     if lengths.max() >= context:
         raise BadInput(
             f"a question of {lengths.max()} tokens fills the model's context of {context} tokens"
         )
-    limits = default_max_tokens(vocabulary) if max_tokens is None else max_tokens
     result: list[int] = np.minimum(limits, context - lengths).tolist()
     return result

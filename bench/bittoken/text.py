@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 from tokenizers import Tokenizer, pre_tokenizers
 
 from bittoken.recipe import TEXT
-from bittoken.tokens import BOS, EOS, MINUS, NUM, Sample, Vocabulary
+from bittoken.tokens import BOS, EOS, Sample, Vocabulary, write_numbers
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, format_decimal, parse_decimal
 from numbench.core.jsonl import read_json, write_atomically
 from numbench.errors import BadInput
@@ -82,11 +82,10 @@ def make_tokenizer(path: Path, vocabulary: Path) -> None:
 
     Raises BadInput if it cannot be read.
     """
+    content = read_json(vocabulary, dict[str, Any])
     try:
-        reduced = json.dumps(_without_digits(read_json(vocabulary, dict[str, Any])))
+        reduced = json.dumps(_without_digits(content))
         Tokenizer.from_str(reduced)
-    except BadInput:
-        raise
     except Exception as error:  # noqa: BLE001  tokenizers raises nothing more specific
         raise BadInput(f"{vocabulary}: not a byte-level BPE tokenizer ({error!r})") from None
     write_atomically(path, reduced.encode())
@@ -190,13 +189,10 @@ class TextData:
 
     def _number(self, text: str) -> tuple[list[int], list[float]]:
         """Return the tokens of a number, and the value of the [NUM] token if there is one."""
-        ids, encoding = self._vocabulary.ids, self._vocabulary.encoding
-        value = None if encoding is None else canonical_value(text)
-        if value is None or encoding is None:
-            return [ids[piece] for piece in self._spelled.findall(text)], []
-        if value < 0 and not encoding.signed:
-            return [ids[MINUS], ids[NUM]], [-value]
-        return [ids[NUM]], [value]
+        if self._vocabulary.encoding is None or canonical_value(text) is None:
+            return [self._vocabulary.ids[piece] for piece in self._spelled.findall(text)], []
+        (written,), values = write_numbers([text], self._vocabulary)
+        return self._vocabulary.split(written), values
 
 
 def canonical_value(text: str) -> float | None:

@@ -95,9 +95,8 @@ class Vocabulary:
         self.encoding = find_encoding(encoding)
         self.digits_per_token = DIGITS_PER_TOKEN.get(encoding)
         self.is_study = study_tokens is not None
-        self.base_tokens = (
-            tuple(study_tokens) if study_tokens is not None else _base_tokens(self.digits_per_token)
-        )
+        base = _base_tokens(self.digits_per_token) if study_tokens is None else study_tokens
+        self.base_tokens = tuple(base)
         self.tokens = (*self.base_tokens, *text_tokens)
         # A text vocabulary may contain the same strings.
         self.ids: Mapping[str, int] = {
@@ -223,9 +222,9 @@ def encode_items(task: str, items: pa.Table, vocabulary: Vocabulary) -> list[Sam
         question = _encode_question(operator, operands, vocabulary)
         values: Sequence[float] = []
         if kind == "number":
-            (answer,), values = _write_numbers([answer], vocabulary)
+            (answer,), values = write_numbers([answer], vocabulary)
         elif kind == "list":
-            listed, values = _write_numbers(answer, vocabulary)
+            listed, values = write_numbers(answer, vocabulary)
             answer = f"[{COMMA.join(listed)}]"
         tokens = [*question.tokens, *vocabulary.split(answer + EOS)]
         samples.append(Sample(tokens, [*question.values, *values], question.first_target))
@@ -246,7 +245,7 @@ def encode_question(question: Question, vocabulary: Vocabulary) -> Sample:
     return _encode_question(question.operator, operands, vocabulary)
 
 
-def _write_numbers(
+def write_numbers(
     numbers: Sequence[str], vocabulary: Vocabulary
 ) -> tuple[Sequence[str], list[float]]:
     """Return decimals as they are written in a sample, and the values of their number tokens."""
@@ -263,7 +262,7 @@ def _encode_question(operator: str, operands: Sequence[str], vocabulary: Vocabul
 
     Raises BadInput if the operator is unknown or does not take this number of operands.
     """
-    numbers, values = _write_numbers(operands, vocabulary)
+    numbers, values = write_numbers(operands, vocabulary)
     start, listed = LIST_OPERATOR_TOKENS.get(operator, ""), COMMA.join(numbers)
     if operator in INFIX_OPERATOR_TOKENS and len(numbers) == 2:
         body = f"{numbers[0]}{INFIX_OPERATOR_TOKENS[operator]}{numbers[1]}"

@@ -211,22 +211,19 @@ def variant_of_run(folder: Path, info: RunInfo) -> Variant:
         transform = find_transform(info.transform) if info.transform else None
     if info.prompt.name == PAPER or info.horizon is not None:
         return Variant(load_prompt_set(), transform)
-    own = folder / STORED_PROMPTS
+    own, prompts = folder / STORED_PROMPTS, None
     if own.is_dir():
         prompts = PromptSet(info.prompt.name, own)
     elif info.prompt.name in bundled_sets():
         prompts = load_prompt_set(info.prompt.name)
-    else:
-        prompts = None
-    is_known = prompts is not None and prompts.sha256 == info.prompt.sha256
-    if info.source == "imported" and not is_known:
+    if prompts is None or prompts.sha256 != info.prompt.sha256:
+        if info.source != "imported":
+            raise BadInput(
+                f"{own}: the prompts ({info.prompt.label}) are missing, or have changed since the "
+                "run; restore them to score it"
+            )
         # A log has the answers; the wording of its questions is needed only to show them.
-        prompts, is_known = load_prompt_set(), True
-    if prompts is None or not is_known:
-        raise BadInput(
-            f"{own}: the prompts ({info.prompt.label}) are missing, or have changed since the run; "
-            "restore them to score it"
-        )
+        prompts = load_prompt_set()
     return Variant(prompts, transform)
 
 

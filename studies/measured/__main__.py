@@ -26,7 +26,7 @@ from numbench.scoring import ScoredItem, score_run
 from numbench.scoring.scored_run import (
     few_shot_count,
     has_requested_format,
-    headline_percent,
+    headline_score,
     signature,
 )
 from numbench.stats.design import Stratum
@@ -105,7 +105,7 @@ def build(folders: Iterable[Path]) -> dict[str, bytes]:
                         folder.name,
                         task,
                         row.item.id,
-                        headline_percent(task, row.score),
+                        100 * headline_score(task, row.score),
                         100.0 * row.score.exact_match,
                         100.0 * other.score.exact_match,
                         100.0 * has_requested_format(row.score, info.prompt.working),
@@ -142,7 +142,7 @@ def build_servers(folder: Path) -> dict[str, bytes]:
         for row in rows:
             if row.response is None or row.response.error:
                 raise NumbenchError(f"{path}: {row.item.id} has no answer")
-            own[row.item.id] = row.response.text, headline_percent(row.item.task, row.score)
+            own[row.item.id] = row.response.text, 100 * headline_score(row.item.task, row.score)
         by_task = pd.DataFrame(
             {
                 "task": [row.item.task for row in rows],

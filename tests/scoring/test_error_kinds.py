@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from numbench.records import Difficulty, ErrorKind, Failure, Item, Response, Status
-from numbench.scoring import CATEGORIES, categorize, count_categories, score_exact, score_paper
+from numbench.scoring import CATEGORIES, categorize, score_exact, score_paper
 from numbench.scoring.error_kinds import list_error, number_error, score_with_conventions
 from numbench.tasks import TASKS, Convention, Task
 from numbench.tasks.items import make_item
@@ -105,7 +106,7 @@ def test_a_plugin_can_declare_a_convention(monkeypatch: pytest.MonkeyPatch) -> N
     fields = {"name": "ratio", "operators": ("/",), "sample": division.sample,
               "exact_answer": division.exact_answer, "conventions": (floor,)}  # fmt: skip
     monkeypatch.setitem(TASKS, "ratio", Task(**fields))  # type: ignore[arg-type]
-    item = make_item("ratio", "/", ("70", "8"), {}, prompt="What is 70 / 8?")
+    item = replace(make_item("division", "/", ("70", "8"), {}), task="ratio")
     score = score_exact(item, answer_response(item, "8"))
     assert (score.exact_match, score.error_kind) == (False, "other")
     assert score_with_conventions(item, score) == (1, True, True)
@@ -162,9 +163,7 @@ def test_only_wrong_answers_and_unparseable_texts_have_an_error_kind() -> None:
     }
     assert {name: categorize(score) for name, score in scores.items()} == {n: n for n in scores}
     assert [name for name, score in scores.items() if score.error_kind] == ["format"]
-    counts = count_categories(scores.values())
-    assert list(counts) == [category.name for category in CATEGORIES]
-    assert {name for name, count in counts.items() if count} == scores.keys()
+    assert scores.keys() <= {category.name for category in CATEGORIES}
     with pytest.raises(ValueError, match="paper protocol does not classify"):
         categorize(score_paper(SUM, answer_response(SUM, "3.74")))
 

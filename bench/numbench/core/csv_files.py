@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 
 _FIELD_SIZE_LIMIT = 2**31 - 1
 _FORMULA_STARTS = ("=", "@", "\t", "\r")
@@ -55,7 +55,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, di
     # Some recorded responses exceed the module's limit.
     csv.field_size_limit(_FIELD_SIZE_LIMIT)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with bad_input_at(path, OSError), open(path, newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             header: list[str] = next(reader, [])
             if missing := [column for column in required if column not in header]:
@@ -65,8 +65,6 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> Iterator[tuple[int, di
                     count = f"{len(cells)} fields, but the header has {len(header)}"
                     raise BadInput(f"{path}, line {reader.line_num}: {count}")
                 yield reader.line_num, dict(zip(header, cells, strict=True))
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 text ({error.reason})") from error
     except csv.Error as error:

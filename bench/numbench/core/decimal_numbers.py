@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, InvalidOperation
+from decimal import (
+    MAX_EMAX,
+    MAX_PREC,
+    MIN_EMIN,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    InvalidOperation,
+)
 
 SIGNIFICANT_DIGITS = 15
 """The digits of an answer that are computed and compared (M in the paper)."""
 
-_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+def wide_context(digits: int, rounding: str = ROUND_HALF_EVEN) -> Context:
+    """Return a context of this precision for numbers of any size, in which nothing raises."""
+    return Context(prec=digits, rounding=rounding, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+
+
+_EXACT = wide_context(MAX_PREC)
 
 
 def format_decimal(number: Decimal) -> str:

@@ -270,7 +270,9 @@ class AppendOnlyFile:
         """
         if self._failure is not None:
             raise self._failure
-        is_cut = os.fstat(self._file).st_size < self.size
+        reason, cause = "", None
+        if os.fstat(self._file).st_size < self.size:
+            reason = "another program shortened the file; run the same command again"
         try:
             self._write(lines)
             if not self._is_at_path():
@@ -279,17 +281,12 @@ class AppendOnlyFile:
             # If the file cannot be cut back, the next opening repairs its last line.
             with suppress(OSError):
                 os.ftruncate(self._file, self.size)
-            way = "make room and " if error.errno in DISK_FULL else ""
-            self._failure = NumbenchError(
-                f"{self.path}: {error.strerror}; all earlier lines are saved: "
-                f"{way}run the same command again"
-            )
-            raise self._failure from error
-        if is_cut:
-            self._failure = NumbenchError(
-                f"{self.path}: another program shortened the file; run the same command again"
-            )
-            raise self._failure
+            room = "make room and " if error.errno in DISK_FULL else ""
+            way = f"all earlier lines are saved: {room}run the same command again"
+            reason, cause = f"{error.strerror}; {way}", error
+        if reason:
+            self._failure = NumbenchError(f"{self.path}: {reason}")
+            raise self._failure from cause
 
     def _write(self, lines: bytes) -> None:
         unwritten = memoryview(lines)
@@ -340,11 +337,10 @@ def _lock(file: int) -> None:
     if sys.platform != "win32":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            # The file system has no locks.
-            return
+        except OSError as error:
+            # Of the others, the file system has no locks.
+            if isinstance(error, BlockingIOError):
+                raise
 
 
 def _repair_last_line(file: int, kind: type[object]) -> int:

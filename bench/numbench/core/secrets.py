@@ -72,8 +72,7 @@ def known_secrets(
 def mask_secrets(text: str, secrets: Sequence[str]) -> str:
     """Return `text` with every occurrence of the secrets replaced by `[key]`."""
     for secret in secrets:
-        if secret in text:
-            text = text.replace(secret, "[key]")
+        text = text.replace(secret, "[key]")
     return text
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from numbench.dataset.settings import (
-    GENERATOR_VERSION,
     DatasetSettings,
     sampling_settings,
     strata_share_per_item,
@@ -66,16 +65,9 @@ def write_fresh_items(
     folder: Path, name: str, frozen: Dataset, items: Mapping[str, Sequence[Item]]
 ) -> Dataset:
     """Write fresh items as a dataset. Its manifest does not contain the seed."""
-    settings = generator_settings(frozen)
-    return write_dataset(
-        folder,
-        items,
-        name=name,
-        generator=GENERATOR_VERSION,
-        seed=None,
-        split=settings.split,
-        settings=settings.manifest_settings() | {"matched_to": frozen.manifest.sha256},
-    )
+    fields = generator_settings(frozen).manifest_fields() | {"name": name, "seed": None}
+    fields["settings"] |= {"matched_to": frozen.manifest.sha256}
+    return write_dataset(folder, items, **fields)
 
 
 def generator_settings(frozen: Dataset) -> DatasetSettings:
@@ -95,14 +87,8 @@ def generator_settings(frozen: Dataset) -> DatasetSettings:
             "dataset of numbench generate with fewer than 10,000 questions and with numbers in "
             "digits or questions of given sizes"
         )
-    return DatasetSettings(
-        name=manifest.name,
-        tasks=frozen.tasks,
-        split=manifest.split,
-        size=size,
-        seed=manifest.seed or 0,
-        **numbers._asdict(),
-    )
+    name, split, seed = manifest.name, manifest.split, manifest.seed or 0
+    return DatasetSettings(name, frozen.tasks, split, size, seed, **numbers._asdict())
 
 
 def _matched_items(frozen: Sequence[Item], shard: Shard, excluded: Collection[int]) -> list[Item]:

@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 import pyarrow as pa
 
 from numbench.dataset.settings import (
-    GENERATOR_VERSION,
     MAX_SHARD_ROWS,
     DatasetSettings,
     ShardFile,
@@ -88,15 +87,8 @@ def generate(
             rate = rows / max(time.monotonic() - start, 1e-9)
             remaining = (sum(file.rows for file in files) - rows) / rate
             on_file(FileProgress(entry, len(entries), len(files), rate, remaining))
-        dataset = write_manifest(
-            partial,
-            [entries[file.file] for file in files],
-            name=settings.name,
-            generator=GENERATOR_VERSION,
-            seed=settings.seed,
-            split=settings.split,
-            settings=settings.manifest_settings(),
-        )
+        in_order = [entries[file.file] for file in files]
+        dataset = write_manifest(partial, in_order, **settings.manifest_fields())
         if released and dataset.manifest.sha256 != released.sha256:
             raise BadInput(
                 f"the files differ from those of the released {settings.name}; "

@@ -45,14 +45,20 @@ class DatasetSettings(NamedTuple):
     max_shift: int = 0
     question_size: int | str | None = None
 
-    def manifest_settings(self) -> dict[str, Scalar]:
-        """Return the settings that a manifest stores in addition to name, seed and split."""
+    def manifest_fields(self) -> dict[str, Any]:
+        """Return what the manifest of the dataset says in addition to its files."""
         numbers: dict[str, Scalar] = {"max_digits": self.max_digits}
         if self.max_bits is not None:
             numbers = {"max_bits": self.max_bits, "max_shift": self.max_shift}
         if self.question_size is not None:
             numbers = {"question_size": self.question_size}
-        return {"size": self.size, **numbers, "format": self.format}
+        return {
+            "name": self.name,
+            "generator": GENERATOR_VERSION,
+            "seed": self.seed,
+            "split": self.split,
+            "settings": {"size": self.size, **numbers, "format": self.format},
+        }
 
     def shard(self, task: str, index: int = 0, count: int = 1) -> Shard:
         """Return shard `index` of `count` of a task."""
@@ -92,13 +98,9 @@ def plan_shard_files(
 
 def matches_manifest(manifest: Manifest, settings: DatasetSettings) -> bool:
     """Return whether a manifest describes the dataset of these settings."""
-    return (
-        manifest.generator == GENERATOR_VERSION
-        and (manifest.name, manifest.seed, manifest.split)
-        == (settings.name, settings.seed, settings.split)
-        and manifest.settings == settings.manifest_settings()
-        and {entry.task for entry in manifest.files} == set(settings.tasks)
-    )
+    fields, tasks = settings.manifest_fields(), {entry.task for entry in manifest.files}
+    is_same = all(getattr(manifest, name) == value for name, value in fields.items())
+    return is_same and tasks == set(settings.tasks)
 
 
 def strata_share_per_item(manifest: Manifest) -> float:

@@ -206,14 +206,11 @@ def write_manifest(path: Path, entries: Iterable[FileEntry], **fields: Any) -> D
 class PublishedLabel(Struct, frozen=True):
     """The answer that the authors of a dataset published to one item, verbatim; it may be wrong.
 
-    Only the protocol `paper` scores against it.
-
-    correct: whether its value is the exact answer; None if that is not recorded.
+    Only the protocol `paper` scores against it. The file says in addition whether it is exact.
     """
 
     item_id: str
     answer: str
-    correct: bool | None = None
 
 
 def read_published_labels(dataset: Path) -> dict[str, str]:

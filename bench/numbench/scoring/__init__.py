@@ -12,7 +12,6 @@ from numbench.scoring.scored_run import (
     ScoredRun as ScoredRun,
     TaskSummary as TaskSummary,
     has_requested_format as has_requested_format,
-    headline_percent as headline_percent,
     headline_score as headline_score,
     score_dataset_run as score_dataset_run,
     score_run as score_run,
@@ -23,5 +22,4 @@ from numbench.scoring.error_kinds import (
     CATEGORIES as CATEGORIES,
     Category as Category,
     categorize as categorize,
-    count_categories as count_categories,
 )

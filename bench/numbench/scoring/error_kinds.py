@@ -16,7 +16,7 @@ deviation. An answer by one of them is wrong, with an error kind of its own;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -63,12 +63,6 @@ def categorize(score: Score) -> str:
     if score.exact_match:
         return "right"
     return score.error_kind or score.status
-
-
-def count_categories(scores: Iterable[Score]) -> dict[str, int]:
-    """Count the scores per category; every category is a key, in chart order."""
-    counts = Counter(map(categorize, scores))
-    return {category.name: counts[category.name] for category in CATEGORIES}
 
 
 def unparsed_status(response: Completion) -> Status:

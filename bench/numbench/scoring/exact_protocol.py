@@ -7,11 +7,11 @@ They differ only in the reading of the answer: `exact` reads the last answer obj
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, wide_context
 from numbench.records import Answer, Completion, ErrorKind, Item, Score, Status
 from numbench.scoring.answer_parser import (
     ParsedAnswer,
@@ -36,6 +36,7 @@ from numbench.scoring.metrics import (
 )
 from numbench.scoring.notation import (
     MAX_DIGITS,
+    AnswerValue,
     WrittenNumber,
     format_number,
     read_written_number,
@@ -45,7 +46,7 @@ from numbench.tasks.base import AnswerKind
 from numbench.thinking_text import separate_thinking
 
 # The product of two numbers with all digits that are read.
-_PRODUCTS = Context(prec=2 * MAX_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_PRODUCTS = wide_context(2 * MAX_DIGITS)
 
 ReadingProtocol = Literal["exact", "lenient"]
 
@@ -77,23 +78,43 @@ def is_correct(item: Item, completion: Completion) -> bool | None:
 
 
 def _score(item: Item, response: Completion | None, protocol: ReadingProtocol) -> Score:
+    status, parsed, error = _read(item, response, protocol)
+    digits, answer = None, None
+    log_smape = 0.0 if TASKS[item.task].metric == "log_smape" else None
+    if parsed:
+        error, digits, log_smape, answer = _compare(item, parsed.value)
+    return Score(
+        item_id=item.id,
+        protocol=protocol,
+        status=status,
+        exact_match=parsed is not None and error is None,
+        log_smape=log_smape,
+        parsed=answer,
+        rule=parsed.rule if parsed else None,
+        error_kind=error,
+        correct_digits=digits,
+    )
+
+
+def _read(
+    item: Item, response: Completion | None, protocol: ReadingProtocol
+) -> tuple[Status, ParsedAnswer | None, ErrorKind | None]:
+    """Return the status of a response and its answer; without one, what is wrong with its text."""
     if response is None:
-        return _score_unparsed(item, protocol, "missing", None)
-    task = TASKS[item.task]
-    kind, is_cut_off = task.answer_kind, response.finish_reason == "length"
+        return "missing", None, None
+    kind, is_cut_off = TASKS[item.task].answer_kind, response.finish_reason == "length"
     text, _, is_open = separate_thinking(shorten_endless(response.text))
     if parsed := parse_answer(text, kind, is_cut_off):
-        return _score_parsed(item, task, protocol, parsed)
+        return "ok", parsed, None
     status = _unparsed_status(response, text, is_open)
-    error: ErrorKind | None = None
     if protocol == "lenient" or status == "unparseable":
         parsed = read_leniently(text, kind, is_cut_off, item.prompt)
-        score = _score_parsed(item, task, protocol, parsed) if parsed else None
-        if score and protocol == "lenient":
-            return score
-        if status == "unparseable":
-            error = "notation" if score and score.exact_match else "format"
-    return _score_unparsed(item, protocol, status, error)
+    if parsed and protocol == "lenient":
+        return "ok", parsed, None
+    if status != "unparseable":
+        return status, None, None
+    is_notation = parsed is not None and _compare(item, parsed.value)[0] is None
+    return status, None, "notation" if is_notation else "format"
 
 
 def _unparsed_status(response: Completion, text: str, is_open: bool) -> Status:
@@ -113,49 +134,23 @@ def _unparsed_status(response: Completion, text: str, is_open: bool) -> Status:
     return "unparseable" if text.strip() else "empty"
 
 
-def _score_unparsed(
-    item: Item, protocol: ReadingProtocol, status: Status, error: ErrorKind | None
-) -> Score:
-    return Score(
-        item_id=item.id,
-        protocol=protocol,
-        status=status,
-        exact_match=False,
-        log_smape=0.0 if TASKS[item.task].metric == "log_smape" else None,
-        error_kind=error,
-    )
+_Comparison = tuple[ErrorKind | None, int | None, float | None, Answer]
+"""How an answer is wrong (None if it is correct), correct digits, log-sMAPE, and its text."""
 
 
-def _score_parsed(item: Item, task: Task, protocol: ReadingProtocol, parsed: ParsedAnswer) -> Score:
-    """Score a parsed answer of the kind that the task requires."""
-    value = parsed.value
-    smape, digits = None, None
-    answer: Answer
+def _compare(item: Item, value: AnswerValue) -> _Comparison:
+    """Compare an answer of the kind that the task requires with the truth."""
+    task = TASKS[item.task]
     if isinstance(value, Decimal):
-        error, digits, smape, answer = _compare_numbers(item, task, value)
-    elif isinstance(value, WrittenNumber):
-        error, digits, answer = _compare_written(value, task.answer_kind, str(item.answer))
-    elif isinstance(value, str):
-        error, answer = None if value == item.answer else "choice", value
-    else:
-        error, answer = _list_error(item, value), tuple(map(format_number, value))
-    return Score(
-        item_id=item.id,
-        protocol=protocol,
-        status="ok",
-        exact_match=error is None,
-        log_smape=smape,
-        parsed=answer,
-        rule=parsed.rule,
-        error_kind=error,
-        correct_digits=digits,
-    )
+        return _compare_numbers(item, task, value)
+    if isinstance(value, WrittenNumber):
+        return _compare_written(value, task.answer_kind, str(item.answer))
+    if isinstance(value, str):
+        return None if value == item.answer else "choice", None, None, value
+    return _list_error(item, value), None, None, tuple(map(format_number, value))
 
 
-def _compare_numbers(
-    item: Item, task: Task, value: Decimal
-) -> tuple[ErrorKind | None, int, float | None, str]:
-    """Return how a number is wrong (None if it is correct), correct digits, log-sMAPE, and text."""
+def _compare_numbers(item: Item, task: Task, value: Decimal) -> _Comparison:
     truth, rounded_truth, text = _truth(str(item.answer), task.every_digit)
     is_graded = task.metric == "log_smape"
     if value == truth:
@@ -170,10 +165,8 @@ def _compare_numbers(
     return error, digits, log_smape(rounded, rounded_truth), text
 
 
-def _compare_written(
-    given: WrittenNumber, kind: AnswerKind, answer: str
-) -> tuple[ErrorKind | None, int, str]:
-    """Return how a number is wrong, by value or else by its form; correct digits, and text."""
+def _compare_written(given: WrittenNumber, kind: AnswerKind, answer: str) -> _Comparison:
+    """Compare numbers by value or else by their form."""
     truth = read_written_number(answer)
     assert truth
     rounded = [WORKING_CONTEXT.divide(*number[:2]) for number in (given, truth)]
@@ -188,7 +181,7 @@ def _compare_written(
         text = text if given.form == "plain" else f"{given.numerator:e}".replace("e+", "e")
     else:
         text = f"{text}/{format_number(given.denominator, every_digit=True)}"
-    return error, digits, text
+    return error, digits, None, text
 
 
 @lru_cache(1 << 16)

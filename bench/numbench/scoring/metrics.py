@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from functools import lru_cache
 from itertools import takewhile
 
-from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
+from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS, wide_context
 from numbench.records import Item
 from numbench.tasks import TASKS
 
 EPSILON = Decimal("1e-100")
 
-_ROUNDING_CONTEXT = Context(
-    prec=SIGNIFICANT_DIGITS, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
-)
-WORKING_CONTEXT = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_ROUNDING_CONTEXT = wide_context(SIGNIFICANT_DIGITS)
+WORKING_CONTEXT = wide_context(60)
 _FULL_SCORE_SMAPE = Decimal(10) ** -SIGNIFICANT_DIGITS
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
+from decimal import ROUND_05UP, Decimal
 from typing import NamedTuple, cast
 
+from numbench.core.decimal_numbers import wide_context
 from numbench.tasks.base import AnswerKind, Form
 
 
@@ -39,12 +40,8 @@ MAX_DIGITS = 20_000
 
 _MAX_REPORTED_DIGITS = 40
 # ROUND_05UP (sticky rounding) keeps a second rounding to fewer digits correct.
-_PARSING_CONTEXT = Context(
-    prec=MAX_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
-)
-_REPORTING_CONTEXT = Context(
-    prec=_MAX_REPORTED_DIGITS, rounding=ROUND_05UP, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[]
-)
+_PARSING_CONTEXT = wide_context(MAX_DIGITS, ROUND_05UP)
+_REPORTING_CONTEXT = wide_context(_MAX_REPORTED_DIGITS, ROUND_05UP)
 _ZERO = Decimal(0)
 
 _MINUS_SIGNS = "−‐‑‒–﹣－"

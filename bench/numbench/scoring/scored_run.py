@@ -218,11 +218,6 @@ def headline_score(task: str, score: Score) -> float:
     return float(score.exact_match)
 
 
-def headline_percent(task: str, score: Score) -> float:
-    """Return a score in the task's headline metric, 0 to 100."""
-    return 100 * headline_score(task, score)
-
-
 def item_count(run: ScoredRun, task: str) -> int:
     """Return the number of items of a task of a run, whatever the number of samples."""
     return len(run.rows[task]) // run.info.samples

@@ -147,7 +147,7 @@ class _Argument(NamedTuple):
     """
 
     draw: Callable[[RandomWords, list[int]], str]
-    choices: Callable[[_Scene, int], list[str]] | None = None
+    choices: Callable[[_Scene, int], Sequence[str]] = lambda _scene, _rows: ()
 
 
 _NAME = _Argument(_draw_row, lambda scene, rows: [*map(scene.name, range(rows))])
@@ -171,9 +171,8 @@ def _task(
         is_valid = values and len(set(values)) == len(values)
         return (*drawn, *map(_amount, values)) if is_valid else None
 
-    def choices(values: Sequence[str]) -> list[str]:
-        known = argument and argument.choices and argument.choices(_scene(values), len(values))
-        return known or []
+    def choices(values: Sequence[str]) -> Sequence[str]:
+        return argument.choices(_scene(values), len(values)) if argument else ()
 
     def format_(layout: str, operands: Sequence[str]) -> dict[str, str]:
         shown, values = operands[0], operands[skip:]

@@ -7,6 +7,7 @@ row; rows without one need exact arithmetic.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,8 @@ def normalize(numbers: DecimalArray) -> DecimalArray:
 
     Vectorized equivalent of `numbench.core.decimal_numbers.split_decimal`.
     """
-    significand, exponent = numbers.significand.copy(), numbers.exponent.copy()
+    numbers = DecimalArray(*(part.copy() for part in numbers))
+    significand, exponent = (part.reshape(-1) for part in numbers)
     rows = np.flatnonzero(significand % 10 == 0)
     exponent[rows[significand[rows] == 0]] = 0
     rows = rows[significand[rows] != 0]
@@ -56,17 +58,7 @@ def normalize(numbers: DecimalArray) -> DecimalArray:
         significand[rows] //= 10
         exponent[rows] += 1
         rows = rows[significand[rows] % 10 == 0]
-    return DecimalArray(significand, exponent)
-
-
-def floor_log10(numerators: IntArray, denominators: IntArray) -> IntArray:
-    """Return ⌊log10(numerator / denominator)⌋ of positive integers below 10¹⁸."""
-    return _floor_log(POWERS_OF_TEN, numerators, denominators)
-
-
-def floor_log2(numerators: IntArray, denominators: IntArray) -> IntArray:
-    """Return ⌊log2(numerator / denominator)⌋ of positive integers below 2⁶²."""
-    return _floor_log(_POWERS_OF_TWO, numerators, denominators)
+    return numbers
 
 
 def _floor_log(powers: IntArray, numerators: IntArray, denominators: IntArray) -> IntArray:
@@ -75,6 +67,13 @@ def _floor_log(powers: IntArray, numerators: IntArray, denominators: IntArray) -
     left = numerators * powers[np.maximum(-exponent, 0)]
     right = denominators * powers[np.maximum(exponent, 0)]
     return np.asarray(exponent - (left < right))
+
+
+floor_log10 = partial(_floor_log, POWERS_OF_TEN)
+"""Returns ⌊log10(numerator / denominator)⌋ of positive integers below 10¹⁸."""
+
+floor_log2 = partial(_floor_log, _POWERS_OF_TWO)
+"""Returns ⌊log2(numerator / denominator)⌋ of positive integers below 2⁶²."""
 
 
 def bit_length(values: IntArray) -> IntArray:

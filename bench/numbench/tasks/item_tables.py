@@ -92,14 +92,9 @@ def difficulty_of(task: str, operator: str, operands: Sequence[str], answer: Ans
     if task in _SAME_LISTS_TASK or not is_arithmetic:
         units, exponent = align_decimals(parsed)
         numbers = [(unit, exponent) for unit in units]
-    questions = Questions(
-        task,
-        DecimalArray(*np.array(numbers).T[:, None]),
-        length=np.array([len(numbers)]),
-        operator=np.array([TASKS[task].operators.index(operator)]),
-        params={},
-        valid=np.array([True]),
-    )
+    operands_array = DecimalArray(*np.array(numbers).T[:, None])
+    index = np.array([TASKS[task].operators.index(operator)])
+    questions = Questions(task, operands_array, np.array([len(numbers)]), index, {})
     texts = pa.array([list(operands)])
     if is_arithmetic:
         values = DecimalArray(*np.array([split_decimal(parse_decimal(str(answer)))]).T)

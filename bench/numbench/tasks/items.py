@@ -21,22 +21,18 @@ def make_item(
     operator: str,
     operands: tuple[str, ...],
     params: Mapping[str, int],
-    *,
-    prompt: str | None = None,
     answer: Answer | None = None,
 ) -> Item:
-    """Return the item of a question. Prompt and answer are computed unless they are given.
+    """Return the item of a question. The answer is computed unless it is given.
 
     Raises ValueError if an operand is malformed or the answer is undefined.
     """
     if answer is None:
         answer = TASKS[task].exact_answer(operator, operands)
-    if prompt is None:
-        prompt = load_prompt_set().format_question(task, operator, operands)
     return Item(
         id=item_id(task, operator, operands),
         task=task,
-        prompt=prompt,
+        prompt=load_prompt_set().format_question(task, operator, operands),
         answer=answer,
         operands=operands,
         operator=operator,

@@ -149,11 +149,9 @@ class PromptSet:
                 f"the prompt set {self.name} has no prompts for {', '.join(missing)}: choose "
                 f"--tasks from {', '.join(self.tasks)}, or add them"
             )
+        hashes = {task: self._task_hash(task) for task in tasks}
         return PromptRef(
-            name=self.name,
-            sha256=self.sha256,
-            tasks={task: self._task_hash(task) for task in tasks},
-            working=self.options.working,
+            name=self.name, sha256=self.sha256, tasks=hashes, working=self.options.working
         )
 
     def _task_hash(self, task: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class Questions:
 
     operands: matrices of shape (rows, largest number of operands); entries beyond `length` are 0.
     length: number of operands. operator: index into the task's operators. params: the sampling
-    parameters. valid: False for attempts that break a rule of the sampler.
+    parameters.
     """
 
     task: str
@@ -84,7 +84,6 @@ class Questions:
     length: IntArray
     operator: IntArray
     params: dict[str, IntArray]
-    valid: BoolArray
 
     def __len__(self) -> int:
         return len(self.length)
@@ -96,14 +95,9 @@ class Questions:
 
     def select(self, keep: BoolArray | IntArray) -> Questions:
         """Return the questions of some rows."""
-        return replace(
-            self,
-            operands=self.operands.select(keep),
-            length=self.length[keep],
-            operator=self.operator[keep],
-            params={name: values[keep] for name, values in self.params.items()},
-            valid=self.valid[keep],
-        )
+        length, operator = self.length[keep], self.operator[keep]
+        params = {name: values[keep] for name, values in self.params.items()}
+        return Questions(self.task, self.operands.select(keep), length, operator, params)
 
 
 def in_range(numbers: DecimalArray) -> BoolArray:
@@ -115,7 +109,7 @@ def in_range(numbers: DecimalArray) -> BoolArray:
 
 def in_shard(questions: Questions, split: str, index: int, count: int) -> BoolArray:
     """Return whether questions belong to a split and to its shard `index` of `count`."""
-    significand, exponent = _normalize(questions)
+    significand, exponent = normalize(questions.operands)
     hashes = operand_hash(np.abs(significand).astype(np.uint64), exponent.astype(np.uint64))
     content = splitmix64(
         np.where(questions.present, hashes, np.uint64(0)).sum(axis=1, dtype=np.uint64)
@@ -133,17 +127,11 @@ def item_hashes(questions: Questions) -> Hashes:
     """Return the 64 bits of each question's id."""
     starts = [initial_state(questions.task, each) for each in TASKS[questions.task].operators]
     state = np.array(starts, np.uint64)[questions.operator]
-    operands = (part.T.astype(np.uint64) for part in _normalize(questions))
+    operands = (part.T.astype(np.uint64) for part in normalize(questions.operands))
     for column, (significand, exponent) in enumerate(zip(*operands, strict=True)):
         absorbed = absorb(state, significand, exponent)
         state = np.where(column < questions.length, absorbed, state)
     return state
-
-
-def _normalize(questions: Questions) -> DecimalArray:
-    shape = questions.operands.significand.shape
-    flat = normalize(DecimalArray(*(part.ravel() for part in questions.operands)))
-    return DecimalArray(flat.significand.reshape(shape), flat.exponent.reshape(shape))
 
 
 _SMALLEST_FILTER, _LARGEST_FILTER = 16, 26

@@ -8,8 +8,7 @@ every decimal fraction with all 52 bits of the significand of a float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_EVEN, Context
 from functools import cache
 
@@ -32,8 +31,8 @@ from numbench.tasks.questions import Questions, RandomWordArrays, in_range
 IntPair = tuple[IntArray, IntArray]
 Sampler = Callable[[str, RandomWordArrays, SamplingSettings], Questions]
 
-SIGNS = np.array([(1, 1), (-1, 1), (1, -1), (-1, -1)])
-SIGN_WEIGHTS = (40, 20, 20, 20)
+_SIGNS = np.array([(1, 1), (-1, 1), (1, -1), (-1, -1)])
+_SIGN_WEIGHTS = (40, 20, 20, 20)
 
 MAX_LIST_LENGTH = 5
 
@@ -46,7 +45,7 @@ MAX_RESULT_EXPONENT = 14
 
 
 def sample(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
-    """Return the questions of a task of the paper, one per attempt, invalid ones included."""
+    """Return the questions of a task of the paper: of the attempts that break no rule."""
     if settings.max_bits is not None and task in ("addition", "multiplication", "division"):
         return _integer_pairs(task, words, settings)
     return _SAMPLERS.get(task, _lists)(task, words, settings)
@@ -56,7 +55,7 @@ def _pair(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Que
     """Draw digits and magnitudes of two operands, those of a sum with similar magnitudes."""
     p1, p2 = _pair_digits(words, settings.max_digits)
     x1, x2 = _exponent(words), _exponent(words)
-    operator = np.zeros_like(p1)
+    operator: IntArray | int = 0
     if task == "addition":
         # Of two exponents, the second operand has the one closer to that of the first.
         alternative = _exponent(words)
@@ -66,7 +65,7 @@ def _pair(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Que
     a = DecimalArray(_significand(words, p1), x1 - p1 + 1)
     b = DecimalArray(_significand(words, p2), x2 - p2 + 1)
     params = {"digits_1": p1, "digits_2": p2, "exponent_1": x1, "exponent_2": x2}
-    return _pairs(task, operator, (a, b), _signs(words), params)
+    return pair_questions(task, with_signs(words, a, b), params, operator)
 
 
 def _division(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -77,9 +76,8 @@ def _division(task: str, words: RandomWordArrays, settings: SamplingSettings) ->
     )
     dividend = _product(quotient, divisor, settings.max_digits)
     params = {"digits_quotient": digits[0], "digits_divisor": digits[1]}
-    operator = np.zeros_like(digits[0])
-    questions = _pairs(task, operator, (dividend, divisor), _signs(words), params)
-    return replace(questions, valid=in_range(dividend))
+    questions = pair_questions(task, with_signs(words, dividend, divisor), params)
+    return questions.select(in_range(dividend))
 
 
 def _exponentiation(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -90,16 +88,17 @@ def _exponentiation(task: str, words: RandomWordArrays, settings: SamplingSettin
     """
     x = words.weighted_index(EXPONENT_WEIGHTS) - EXPONENT_SPAN
     digits = words.randint(1, settings.max_digits)
-    base = DecimalArray(_significand(words, digits), x - digits + 1)
+    size = _significand(words, digits)
     xi = words.randint(2, MAX_RESULT_EXPONENT // (np.abs(x) + 1))
     root, inverse, negative = (words.randbelow(2) for _ in range(3))
     flipped = (negative == 1) & (root == 0) & (x >= 0)
-    signs = (np.where(flipped, -1, 1), np.where(inverse == 1, -1, 1))
+    base = DecimalArray(np.where(flipped, -size, size), x - digits + 1)
     significands, exponents = _reciprocals(settings.max_digits)
-    power = DecimalArray(np.where(root, significands[xi], xi), np.where(root, exponents[xi], 0))
+    degree = np.where(root, significands[xi], xi)
+    power = DecimalArray(np.where(inverse, -degree, degree), np.where(root, exponents[xi], 0))
     params = {"digits": digits, "exponent": x, "power": xi, "root": root}
-    questions = _pairs(task, np.zeros_like(x), (base, power), signs, params)
-    return replace(questions, valid=(base.significand != 1) | (base.exponent != 0))
+    questions = pair_questions(task, (base, power), params)
+    return questions.select((size != 1) | (base.exponent != 0))
 
 
 def _integer_pairs(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -110,9 +109,8 @@ def _integer_pairs(task: str, words: RandomWordArrays, settings: SamplingSetting
     params = {"bits_1": bit_length(a), "bits_2": bit_length(b)}
     if task == "division":
         a, shift_a = a * b, shift_a + shift_b
-    ones = np.ones_like(a)
     operands = (DecimalArray(a, -shift_a), DecimalArray(b, -shift_b))
-    return _pairs(task, operator, operands, (ones, ones), params)
+    return pair_questions(task, operands, params, operator)
 
 
 def _integer(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
@@ -124,17 +122,16 @@ def _shift(words: RandomWordArrays, settings: SamplingSettings) -> IntArray:
     return words.randint(min(1, settings.max_shift), settings.max_shift)
 
 
-def _pairs(
+def pair_questions(
     task: str,
-    operator: IntArray,
-    operands: tuple[DecimalArray, DecimalArray],
-    signs: IntPair,
+    operands: Iterable[DecimalArray],
     params: dict[str, IntArray],
+    operator: IntArray | int = 0,
 ) -> Questions:
-    significands = [n.significand * sign for n, sign in zip(operands, signs, strict=True)]
-    both = DecimalArray(np.stack(significands, 1), np.stack([n.exponent for n in operands], 1))
-    is_valid = np.ones(len(operator), np.bool_)
-    return Questions(task, both, np.full(len(operator), 2), operator, params, is_valid)
+    """Return questions with two operands each, given as columns."""
+    both = DecimalArray(*(np.stack(parts, 1) for parts in zip(*operands, strict=True)))
+    count = len(both.significand)
+    return Questions(task, both, np.full(count, 2), np.full(count, operator), params)
 
 
 def _exponent(words: RandomWordArrays) -> IntArray:
@@ -169,10 +166,13 @@ def _swapped(words: RandomWordArrays, a: IntArray, b: IntArray) -> IntPair:
     return np.where(keep, a, b), np.where(keep, b, a)
 
 
-def _signs(words: RandomWordArrays) -> IntPair:
-    """Return the signs of two operands: 40% ++, 20% −+, 20% +−, 20% −−."""
-    chosen = SIGNS[words.weighted_index(SIGN_WEIGHTS)]
-    return chosen[:, 0], chosen[:, 1]
+def with_signs(words: RandomWordArrays, *operands: DecimalArray) -> list[DecimalArray]:
+    """Return two operands with random signs: 40% ++, 20% −+, 20% +−, 20% −−."""
+    signs = _SIGNS[words.weighted_index(_SIGN_WEIGHTS)].T
+    return [
+        DecimalArray(n.significand * sign, n.exponent)
+        for n, sign in zip(operands, signs, strict=True)
+    ]
 
 
 def _product(a: DecimalArray, b: DecimalArray, digits: int) -> DecimalArray:
@@ -208,12 +208,20 @@ def _reciprocals(max_digits: int) -> IntPair:
 
 
 def _lists(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
+    questions, is_valid = _all_lists(task, words, settings)
+    return questions.select(is_valid)
+
+
+def _all_lists(
+    task: str, words: RandomWordArrays, settings: SamplingSettings
+) -> tuple[Questions, BoolArray]:
     """Draw lists with a spread of at most some orders above the mean, and their operators.
 
     length l ~ U{2…5}; x ~ U{−14…14}; s ~ U{min(13, x−13) … min(x+orders, 13)} (x−13 rises with
     fewer digits, so that every spread can be represented); p ~ U{max(2, x−s+2) … max_digits}. The
     sum is drawn so that 10^x ≤ mean < 10^(x+1), or one unit if the last digit is above 10^x. Of
     mean and std, which share their lists, the check that both answers are in range comes later.
+    Returns in addition which lists are valid.
     """
     length = words.randint(2, MAX_LIST_LENGTH)
     params, absent = {"length": length}, ~_is_present(length)
@@ -237,7 +245,7 @@ def _lists(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Qu
     operators = len(TASKS[task].operators)
     operator = words.randbelow(operators) if operators > 1 else np.zeros_like(length)
     operands = DecimalArray(units, np.broadcast_to(unit_exponent[:, None], units.shape))
-    return Questions(task, operands, length, operator, params, valid)
+    return Questions(task, operands, length, operator, params), valid
 
 
 def _interval(task: str, words: RandomWordArrays, settings: SamplingSettings) -> Questions:
@@ -246,7 +254,7 @@ def _interval(task: str, words: RandomWordArrays, settings: SamplingSettings) ->
     A reference below or above all boundaries has a fixed distance from them; that of integers of
     few bits is uniform.
     """
-    drawn = _lists(task, words, settings)
+    drawn, is_list_valid = _all_lists(task, words, settings)
     length, rows = drawn.length, np.arange(len(drawn))
     present, unit_exponent = drawn.present, drawn.operands.exponent[:, 0]
     largest = np.iinfo(np.int64).max
@@ -274,13 +282,9 @@ def _interval(task: str, words: RandomWordArrays, settings: SamplingSettings) ->
         repeats = (np.diff(bounds, axis=1) == 0) & present[:, 1:]
         valid = ~repeats.any(axis=1) & (low < high)
     exponents = np.broadcast_to(unit_exponent[:, None], units.shape)
-    return replace(
-        drawn,
-        operands=DecimalArray(units, exponents),
-        length=length + 1,
-        params=drawn.params | {"position": position},
-        valid=drawn.valid & valid,
-    )
+    params = drawn.params | {"position": position}
+    questions = Questions(task, DecimalArray(units, exponents), length + 1, drawn.operator, params)
+    return questions.select(is_list_valid & valid)
 
 
 def _units_with_sum(

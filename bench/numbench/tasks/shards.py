@@ -150,7 +150,6 @@ def sample_questions(shard: Shard, first: int, count: int) -> Questions:
 
     words = RandomWordArrays(shard.stream, shard.words_per_attempt, first, count)
     questions = sample(shard.task, words, shard.settings)
-    questions = questions.select(questions.valid)
     return questions.select(in_shard(questions, shard.split, shard.index, shard.count))
 
 
