@@ -99,7 +99,7 @@ def verdicts_on_equal_models(samples: int = 1000) -> Iterator[Power]:
     for name, model in MODELS.items():
         first, second = draw_tasks(rng, model, samples, models=2)
         differences = [
-            one.with_values(one.values - other.values)
+            one._replace(values=one.values - other.values)
             for one, other in zip(first, second, strict=True)
         ]
         tests = [compare_means([one], 1.0) for one in differences]
@@ -172,7 +172,7 @@ def excluded_margins(samples: int = SAMPLES // 10) -> Iterator[Power]:
     for name, model in MODELS.items():
         first, second = draw_tasks(rng, model, samples, models=2)
         differences = [
-            one.with_values(one.values - other.values)
+            one._replace(values=one.values - other.values)
             for one, other in zip(first, second, strict=True)
         ]
         bounds = [one_sided_bounds([one], 1.0).at_least for one in differences]

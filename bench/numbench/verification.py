@@ -231,18 +231,14 @@ def _usage(scored: ScoredRun) -> Results:
     """Yield whether the token counts of a model fit each other and the texts."""
     if scored.info.model.startswith("baseline/"):
         return
-    responses = _given(scored)
+    received = (row.response for row in _all_rows(scored))
+    responses = [each for each in received if each and each.error is None]
     counts = {what: sum(map(is_odd, responses)) for what, is_odd in _ODD_USAGE.items()}
     for what, count in counts.items():
         if count:
             yield "warning", f"{count:,} of {len(responses):,} responses {what}"
     if not any(counts.values()):
         yield "ok", "token counts fit the texts"
-
-
-def _given(scored: ScoredRun) -> list[Response]:
-    rows = _all_rows(scored)
-    return [row.response for row in rows if row.response and row.response.error is None]
 
 
 def _has_too_few_generated(response: Response) -> bool:

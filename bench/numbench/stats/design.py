@@ -58,10 +58,6 @@ class Stratum(NamedTuple):
         n = self.n
         return np.asarray(np.nansum(self.values, axis=0) / np.where(n == 0, np.nan, n))
 
-    def with_values(self, values: Matrix) -> Stratum:
-        """Return the same items with other values."""
-        return self._replace(values=values)
-
 
 def residual_squares(stratum: Stratum) -> Column:
     """Return, per column, n² times the variance of the mean, up to a factor of (n − 1)/n.

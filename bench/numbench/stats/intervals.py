@@ -90,7 +90,7 @@ def mean_intervals(strata: Sequence[Stratum], maximum: float = 100.0) -> MeanInt
     """
     if not strata:
         raise ValueError("no questions to average")
-    scaled = [stratum.with_values(stratum.values / maximum) for stratum in strata]
+    scaled = [stratum._replace(values=stratum.values / maximum) for stratum in strata]
     items = np.sum([stratum.n for stratum in scaled], axis=0)
     mean = mean_of_means(scaled)
     # `squares` belongs to a single set of `items`: the variance of the mean times items².
@@ -185,7 +185,7 @@ def ratio_of_means(
         return None
     value = top / bottom
     residuals = [
-        above.with_values(above.values - value * below.values)
+        above._replace(values=above.values - value * below.values)
         for above, below in zip(numerators, denominators, strict=True)
     ]
     largest = max(float((s.values**2).max()) for s in residuals)

@@ -109,7 +109,7 @@ def subtract(scores: Stratum, pairs: Sequence[tuple[int, int]], maximum: float =
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     differences = scores.values[:, first] - scores.values[:, second]
     differences[np.abs(differences) < _ROUNDING_ERROR * maximum] = 0.0
-    return scores.with_values(differences)
+    return scores._replace(values=differences)
 
 
 def compare_means(
