@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 
@@ -44,6 +44,8 @@ from numbench.scoring.horizon_outcomes import read_horizons
 from numbench.scoring.scored_run import MIN_ANSWERED_PERCENT, Completeness
 from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
+
+T = TypeVar("T")
 
 MIN_COMMON = 6
 """Common questions of a task; with fewer, no difference is significant."""
@@ -99,28 +101,21 @@ def compare_scores(
     on: Sequence[str] | None,
 ) -> Regression:
     new_run = score_dataset_run(new, protocol)
-    after = side_of(new_run)
+    after = _side_of(new_run)
     if old.is_file():
         before = read_baseline(old, protocol, [new_run.dataset])
     else:
-        before = side_of(score_dataset_run(old, protocol))
+        before = _side_of(score_dataset_run(old, protocol))
     if before.values.dataset != after.values.dataset:
         raise BadInput(
             f"{old} uses dataset {before.run.dataset}, {new} uses dataset {after.run.dataset}: "
             "only runs on the same dataset can be compared"
         )
-    for task in on or ():
-        if missing := [side.run.path for side in (before, after) if task not in side.items]:
-            raise BadInput(f"--on {task}: {missing[0]} has no such task")
-    old_items, new_items = before.items, after.items
-    if on:
-        old_items, new_items = ({t: known[t] for t in on} for known in (old_items, new_items))
+    old_items, new_items = _chosen_tasks([(old, before.items), (new, after.items)], on)
     both = [task for task in old_items if task in new_items]
-    if not both:
-        raise BadInput(f"{old} and {new} have no task in common")
-    if not any(items.answered for items in old_items.values()):
+    if not any(any(items.values()) for items in old_items.values()):
         raise BadInput(f"{old}: no answered items to compare with")
-    common = max(len(old_items[task].asked & new_items[task].asked) for task in both)
+    common = max(len(old_items[task].keys() & new_items[task].keys()) for task in both)
     if common < MIN_COMMON and not partial:
         raise BadInput(
             f"{old} and {new} have at most {common} common questions per task: a "
@@ -146,7 +141,7 @@ def compare_scores(
         *_notes(old_items, new_items, tasks),
     ]
     # Without any common answer, there is nothing to compare.
-    has_common = any(old_items[task].answered.keys() & new_items[task].answered for task in both)
+    has_common = any(_answered(old_items[task]) & _answered(new_items[task]) for task in both)
     runs = before.run, after.run
     result = Regression(
         "scores", *runs, tasks, tuple(notes), tuple(failures), margin, tuple(differences)
@@ -207,9 +202,7 @@ def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[s
             )
 
 
-def _gaps(
-    old: Mapping[str, AskedItems], new: Mapping[str, AskedItems], samples: int
-) -> Iterator[str]:
+def _gaps(old: ItemsByTask, new: ItemsByTask, samples: int) -> Iterator[str]:
     """Yield which tasks and answers only the old run has. samples: of the new one, per item."""
     if missing := [task_name(task) for task in old if task not in new]:
         what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
@@ -217,7 +210,7 @@ def _gaps(
     by_task = {}
     for task in (task for task in old if task in new):
         # An item that the new run does not include has no answer.
-        now, before = new[task].answered, old[task].answered.items()
+        now, before = new[task], old[task].items()
         counts = [(min(count, samples), now.get(item, 0)) for item, count in before]
         by_task[task] = sum(map(min, counts)), sum(expected for expected, _ in counts)
     known = Completeness(by_task)
@@ -231,9 +224,7 @@ def _gaps(
         )
 
 
-def _notes(
-    old: Mapping[str, AskedItems], new: Mapping[str, AskedItems], tasks: Sequence[ComparedTask]
-) -> Iterator[str]:
+def _notes(old: ItemsByTask, new: ItemsByTask, tasks: Sequence[ComparedTask]) -> Iterator[str]:
     """Yield what was not compared, and which tasks are worse that do not decide."""
     if worse := [task.task for task in tasks if task.verdict == "worse" and not task.decides]:
         yield (
@@ -242,20 +233,21 @@ def _notes(
         )
     yield from only_in("old", [task for task in old if task not in new])
     yield from only_in("new", [task for task in new if task not in old])
-    pairs = [
-        (old[task], new[task], old[task].asked & new[task].asked) for task in old if task in new
-    ]
-    lengths = {
-        (len(one.asked), len(two.asked), len(common)) for one, two, common in pairs if common
-    }
+    lengths, once = set(), 0
+    for one, two in ((old[task], new[task]) for task in old if task in new):
+        if common := one.keys() & two.keys():
+            lengths.add((len(one), len(two), len(common)))
+            once += len((_answered(one) ^ _answered(two)) & common)
     for first, second, compared in sorted(lengths):
         if not first == second == compared:
             what = f"compared: the {compared} that both include"
             yield f"Questions per task: {first} (old), {second} (new); {what}."
-    if once := sum(
-        len((one.answered.keys() ^ two.answered) & common) for one, two, common in pairs
-    ):
+    if once:
         yield f"Questions answered by only one run: {once}."
+
+
+def _answered(counts: Mapping[str, int]) -> set[str]:
+    return {item for item, count in counts.items() if count}
 
 
 def _served(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
@@ -279,14 +271,11 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     schema: Schema = SCHEMA
 
 
-class AskedItems(NamedTuple):
-    """The ids of a task's items in a run, and the number of answers of those that have any.
+ItemsByTask = Mapping[str, Mapping[str, int]]
+"""The ids of a task's items in a run, and the number of answers to each.
 
-    A baseline does not say how many; it counts as one.
-    """
-
-    asked: set[str]
-    answered: Mapping[str, int]
+A baseline does not say how many; they count as one.
+"""
 
 
 class Side(NamedTuple):
@@ -295,7 +284,7 @@ class Side(NamedTuple):
     run: ComparedRun
     info: RunInfo
     values: RunValues
-    items: dict[str, AskedItems]
+    items: ItemsByTask
     served: Sequence[str] = ()
     """Warnings about who answered."""
 
@@ -311,12 +300,12 @@ def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> N
         except BadInput as error:
             raise BadInput(f"--out {file} exists and is not a baseline: name a new file") from error
     scored = score_dataset_run(run_folder(run), protocol)
-    side = side_of(scored)
+    side = _side_of(scored)
     scores: dict[str, tuple[float | None, ...]] = {}
     for task, values in side.values.tasks.items():
         items = scored.dataset.by_task[task]
         known = dict(zip(values.index.tolist(), values.score.tolist(), strict=True))
-        included = set(side.items[task].asked)
+        included = side.items[task]
         scores[task] = tuple(known.get(i) for i, item in enumerate(items) if item.id in included)
     # The path of the dataset is one of this machine.
     reference = msgspec.structs.replace(scored.info.dataset, path=scored.info.dataset.name)
@@ -345,43 +334,43 @@ def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset
         asked = [item.id for item in info.select_items(dataset.by_task[task])]
         if len(asked) != len(scores):
             raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
-        known = {
-            item_id: score
-            for item_id, score in zip(asked, scores, strict=True)
-            if score is not None
-        }
-        values[task] = task_values(dataset, task, list(known), {"score": list(known.values())})
-        items[task] = AskedItems(set(asked), dict.fromkeys(known, 1))
+        known = zip(asked, scores, strict=True)
+        answered = {item_id: score for item_id, score in known if score is not None}
+        values[task] = task_values(dataset, task, [*answered], {"score": [*answered.values()]})
+        items[task] = {item_id: int(item_id in answered) for item_id in asked}
     return Side(run, info, RunValues(sha256, values), items)
 
 
-def side_of(run: ScoredRun) -> Side:
-    items = {
-        task: AskedItems(
-            {row.item.id for row in rows},
-            Counter(row.item.id for row in rows.select(rows.is_answered)),
-        )
-        for task, rows in run.rows.items()
-    }
+def _side_of(run: ScoredRun) -> Side:
+    items: dict[str, Counter[str]] = {}
+    for task, rows in run.rows.items():
+        items[task] = Counter(dict.fromkeys((row.item.id for row in rows), 0))
+        items[task].update(row.item.id for row in rows.select(rows.is_answered))
     signatures = {task: signature(run, task) for task in run.rows}
     known = compared_run(run.path, run.info, run.dataset.label, signatures)
     return Side(known, run.info, run_values(run), items, run.served.warnings)
+
+
+def _chosen_tasks(
+    runs: Sequence[tuple[Path, Mapping[str, T]]], on: Sequence[str] | None
+) -> list[dict[str, T]]:
+    """Return what is known of the tasks of each run, or of those in `on` only."""
+    for task in on or ():
+        if missing := [path for path, tasks in runs if task not in tasks]:
+            raise BadInput(f"--on {task}: {missing[0]} has no such task")
+    chosen = [{task: tasks[task] for task in on or tasks} for _, tasks in runs]
+    if not set.intersection(*map(set, chosen)):
+        raise BadInput(f"{' and '.join(str(path) for path, _ in runs)} have no task in common")
+    return chosen
 
 
 def compare_sizes(
     old_run: Run, new_run: Run, partial: bool, on: Sequence[str] | None
 ) -> Regression:
     """Compare two measurements of problem sizes by h50; see `compare`."""
-    old, new = old_run.path, new_run.path
-    before, after = read_horizons(old), read_horizons(new)
-    for task in on or ():
-        if missing := [path for path, known in ((old, before), (new, after)) if task not in known]:
-            raise BadInput(f"--on {task}: {missing[0]} has no such task")
-    if on:
-        before, after = ({t: known[t] for t in on} for known in (before, after))
+    folders = old_run.path, new_run.path
+    before, after = _chosen_tasks([(each, read_horizons(each)) for each in folders], on)
     common = [task for task in before if task in after]
-    if not common:
-        raise BadInput(f"{old} and {new} have no task in common")
     shifts = [compare_horizons(before[task], after[task]) for task in common]
     p_values = holm([shift.p for shift in shifts])
     tasks = tuple(
