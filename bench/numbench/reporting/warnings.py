@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
 from numbench.journal.identity import find_difference
 from numbench.models.baseline import BASELINE_PREFIX
-from numbench.records import Status
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
@@ -28,18 +29,11 @@ INFORMATION = "Further information"
 _MAX_CONVENTION_GAIN = 1.0
 """A score depends on a convention if accepting another adds more than this many points."""
 
-_STATUSES: dict[Status, str] = {
-    "unparseable": "answers that could not be read",
-    "empty": "empty answers",
-    "truncated": "answers cut off at the token limit",
-    "refused": "refused answers",
-    "error": "failed requests",
-    "missing": "{unit} without an answer yet",
-}
-_TO_DO = {
-    "missing": "; the command of the run resumes it",
-    "error": "; numbench run --retry error asks them again",
-}
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def _text(name: str, **values: object) -> str:
+    return str(_TEXTS[name].format(**values))
 
 
 def report_warnings(data: ReportData) -> dict[str, list[str]]:
@@ -67,17 +61,17 @@ def _mixed_runs(data: ReportData) -> Iterator[str]:
         prompts = [info.prompt for info in infos]
         if any(changed_prompts(prompts[0], prompt) for prompt in prompts[1:]):
             names = ", ".join(sorted({f"{prompt.name}@{prompt.sha256[:6]}" for prompt in prompts}))
-            yield f"{group.label}: the runs use different wordings ({names})."
+            yield _text("wordings", dataset=group.label, names=names)
         notations = dict.fromkeys(info.transform or NO_TRANSFORM for info in infos)
         if len(notations) > 1:
-            yield f"{group.label}: the runs ask in different notations ({', '.join(notations)})."
+            yield _text("notations", dataset=group.label, names=", ".join(notations))
     runs = [(run.label, run.scored.info) for run in data.runs]
     for label, info in runs:
         wholes = [
             name for name, other in runs if not other.shard and not find_difference(info, other)
         ]
         if info.shard and wholes:
-            yield f"{label}: its questions are also in {wholes[0]}; name only one of them."
+            yield _text("repeated_shard", run=label, whole=wholes[0])
 
 
 def _score_texts(run: RunConfiguration) -> Iterator[str]:
@@ -86,27 +80,23 @@ def _score_texts(run: RunConfiguration) -> Iterator[str]:
     info, is_paper = scored.info, scored.protocol == "paper"
     most = max((len(items) for items in scored.dataset.by_task.values()), default=0)
     if info.limit is not None and most > info.limit:
-        yield f"includes only the first {info.limit} questions per task (--limit)."
+        yield _text("limit", limit=info.limit)
     if info.shard is not None:
-        yield f"includes only shard {info.shard} of the questions; `numbench merge` joins them."
+        yield _text("shard", shard=info.shard)
     count = paper_protocol.ITEMS_PER_TASK
     if is_paper and any(cell.n > count for cell in run.cells.values()):
-        yield f"only the first {count} questions per task count, as in the paper."
+        yield _text("paper_items", count=count)
     yield from (f"{warning}." for warning in scored.served.warnings)
     retried = {task: int(rows.columns["is_retried"].sum()) for task, rows in scored.rows.items()}
-    if any(retried.values()):
-        yield (
-            "answers from --retry; the first ones were empty, cut off or refused and do not count "
-            f"({_per_task(retried)})."
-        )
+    yield from _counted("retried", retried)
     unit = "questions" if info.samples == 1 else "samples"
-    for status, noun in _STATUSES.items():
+    for status, noun in _TEXTS["statuses"].items():
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
-        if any(counts.values()):
-            is_excluded = not is_paper and status in UNANSWERED_STATUSES
-            consequence = "not in the means" if is_excluded else "scored as incorrect"
-            to_do = "" if info.source == "imported" else _TO_DO.get(status, "")
-            yield f"{noun.format(unit=unit)}, {consequence}{to_do} ({_per_task(counts)})."
+        is_excluded = not is_paper and status in UNANSWERED_STATUSES
+        consequence = "not in the means" if is_excluded else "scored as incorrect"
+        to_do = "" if info.source == "imported" else _TEXTS["to_do"].get(status, "")
+        noun = noun.format(unit=unit)
+        yield from _counted("status", counts, noun=noun, consequence=consequence, to_do=to_do)
     counts = {task: result.only_lenient for task, result in run.formats.items()}
     if scored.protocol == "exact" and any(counts.values()):
         strict = fmean(float(run.values.tasks[task].score.mean()) for task in counts)
@@ -114,10 +104,7 @@ def _score_texts(run: RunConfiguration) -> Iterator[str]:
         change = f"for a score of {score:.1f} instead of {strict:.1f}"
         if score - strict < 0.05:
             change = "without a change of the score"
-        yield (
-            "answers in other formats than requested, scored as incorrect; --protocol lenient "
-            f"reads them {change} ({_per_task(counts)})."
-        )
+        yield from _counted("other_formats", counts, change=change)
     if not is_paper:
         yield from _convention_texts(run)
 
@@ -134,11 +121,11 @@ def _convention_texts(run: RunConfiguration) -> Iterator[str]:
         if accepted - strict > _MAX_CONVENTION_GAIN:
             names = " or ".join(convention.display for convention in TASKS[task].conventions)
             followed = sum(score.follows for score in scores)
-            answers = int(rows.is_read.sum())
-            yield (
-                f"{TASKS[task].display} would score {accepted:.1f} instead of {strict:.1f} if the "
-                f"{names} were accepted too: {followed} of {answers} answers are within 0.1% of it."
-            )
+            display = TASKS[task].display
+            yield _text(
+                "convention", task=display, accepted=accepted, strict=strict, names=names,
+                followed=followed, answers=int(rows.is_read.sum()),
+            )  # fmt: skip
 
 
 def _information(run: RunConfiguration) -> Iterator[str]:
@@ -149,22 +136,24 @@ def _information(run: RunConfiguration) -> Iterator[str]:
         task: int((rows.is_read & rows.columns["is_cut_off"]).sum())
         for task, rows in scored.rows.items()
     }
-    for text, counts in (
-        ("answers in other formats than requested, read nevertheless", other),
-        ("answers that stop at the token limit, but could be read", stopped),
-    ):
-        if any(counts.values()):
-            yield f"{text} ({_per_task(counts)})."
+    yield from _counted("formats_read", other)
+    yield from _counted("stopped", stopped)
     for origin, count in scored.late_prices.items():
-        yield f"the costs of {count:,} answers follow from a price found after the run: {origin}."
+        yield _text("late_price", count=count, origin=origin)
     unknown = {task: cell.tokens_unknown for task, cell in run.cells.items()}
     if scored.info.model.startswith(BASELINE_PREFIX) or not any(unknown.values()):
         return
     if sum(unknown.values()) == sum(len(counted_rows(scored, task)) for task in unknown):
-        yield "token counts are not available."
+        yield _text("no_tokens")
     else:
         excluded = " or with one that the paper excluded" if scored.protocol == "paper" else ""
-        yield f"responses without a token count{excluded} ({_per_task(unknown)})."
+        yield from _counted("some_tokens", unknown, excluded=excluded)
+
+
+def _counted(name: str, counts: Mapping[str, int], **values: object) -> Iterator[str]:
+    """Yield a text about responses, with their number by task, if there are any."""
+    if any(counts.values()):
+        yield _text(name, counts=_per_task(counts), **values)
 
 
 def _per_task(counts: Mapping[str, int]) -> str:
@@ -180,7 +169,7 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
     answered = [horizon for horizon in run.horizons.values() if horizon.items]
     names = {task: TASKS[task].display for task in run.horizons}
     if silent := [names[task] for task, known in run.horizons.items() if not known.items]:
-        yield f"no question of {', '.join(silent)} was answered; their sizes are unknown."
+        yield _text("silent", tasks=", ".join(silent))
     for known in answered:
         if known.is_doubtful or not known.fits:
             level = f"{known.level(known.h50.value):.0%}"
@@ -191,30 +180,20 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
                 f"{known.text(known.isotonic)} {known.unit}"
             )
             verdict = "it is doubtful whether a curve fits" if known.fits else "no curve fits"
-            yield (
-                f"{names[known.task]}: {verdict} the answers (p = {known.fit_p:.2g}); {instead}, "
-                f"the curve crosses {level} at {known.text(known.h50.value)}."
-            )
-    if truncated := {known.task: known.truncated for known in answered if known.truncated}:
-        yield f"answers cut off at the token limit count as incorrect ({_per_task(truncated)})."
+            yield _text(
+                "fit", task=names[known.task], verdict=verdict, p=known.fit_p, instead=instead,
+                level=level, size=known.text(known.h50.value),
+            )  # fmt: skip
+    yield from _counted("truncated", {known.task: known.truncated for known in answered})
     limited = []
     for known in answered:
         axis = TASKS[known.task].sizes
         if axis and known.h50.high >= known.largest < axis.maximum:
             limited.append(f"{names[known.task]} {known.largest:,}")
     if limited:
-        yield (
-            "the measured sizes may end below h50, because of the token limit, --max-size or "
-            f"rejected larger sizes ({', '.join(limited)})."
-        )
+        yield _text("sizes", sizes=", ".join(limited))
     if unfinished := [names[task] for task, known in run.horizons.items() if known.stop is None]:
         listed = "all tasks" if len(unfinished) == len(run.horizons) else ", ".join(unfinished)
-        yield (
-            f"unfinished, with wider intervals than requested ({listed}); the same numbench "
-            "horizon command resumes it."
-        )
+        yield _text("unfinished", tasks=listed)
     if run.control is None:
-        yield (
-            f"without the control task {CONTROL}, sizes may only reflect reading and writing "
-            "digits; add it with --tasks."
-        )
+        yield _text("no_control", control=CONTROL)
