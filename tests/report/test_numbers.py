@@ -9,9 +9,10 @@ import pytest
 
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL
-from numbench.reporting.data import Configuration, ReportData
+from numbench.reporting.data import ReportData
 from numbench.reporting.tables import comparisons, samples, variants
 from numbench.reporting.tables.model import Table, table_rows
+from numbench.reporting.values import Configuration
 from numbench.scoring import score_run
 from tests.report import runs as made
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from markupsafe import Markup
 
 from numbench._version import __version__
@@ -86,25 +87,18 @@ def write_leaderboard(
     if repository and not repository.startswith(("https://", "http://")):
         raise BadInput(f"--repository {repository!r} is not a URL; begin with https://")
     folders = [path for path in runs if not path.is_dir() or any(path.rglob(INFO))]
-    data = read_report_data(folders, "exact", published, on_progress) if folders else None
-    runs_shown, horizons = (data.runs, data.horizons) if data else ((), ())
-    files: dict[str, bytes] = {}
-    tables: dict[str, BuiltTable] = {}
-    figures: list[RenderedFigure] = []
-    if data:
-        tables = build_tables(data)
-        complete = [run.scored for run in data.runs if run.completeness.is_complete]
-        omitted: dict[str, str] = {}
-        if complete or horizons:
-            ranked = ReportData(complete, horizons, published)
-            figures, omitted = render(ranked, (), on_progress, _FIGURES)
-        files |= {f"data/{name}.csv": csv(built) for name, built in tables.items()}
-        files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
+    data = read_report_data(folders, "exact", published, on_progress) if folders else ReportData()
+    tables = build_tables(data)
+    complete = [run.scored for run in data.runs if run.completeness.is_complete]
+    ranked = ReportData(complete, data.horizons, published)
+    figures, omitted = render(ranked, (), on_progress, _FIGURES)
+    files = {f"data/{name}.csv": csv(built) for name, built in tables.items()}
+    files |= {f"data/{figure.stem}.svg": figure.files["svg"] for figure in figures}
+    if folders:
         files["data/report.json"] = jsonl.encode(report_json(data, tables, omitted, settings))
-    labels = [run.label for run in runs_shown]
-    names = page_names([*labels, *(f"horizon {run.label}" for run in horizons)])
-    paths = [run.scored.path for run in runs_shown]
-    paths += [Path(run.path) for run in horizons]
+    labels = [run.label for run in data.runs]
+    names = page_names([*labels, *(f"horizon {run.label}" for run in data.horizons)])
+    paths = [run.scored.path for run in data.runs] + [Path(run.path) for run in data.horizons]
     checksums = (
         f"{digest}  {name}/{file}\n"
         for name, path in zip(names, paths, strict=True)
@@ -113,17 +107,16 @@ def write_leaderboard(
     files["data/checksums.txt"] = "".join(checksums).encode()
     on_progress("writing pages")
     pages = dict(_pages(data, names, tables, figures, _renderer(repository)))
-    for address, page in pages.items():
-        files[address] = page.encode()
+    files |= {address: page.encode() for address, page in pages.items()}
     for address, content in files.items():
         jsonl.write_atomically(out / address, content)
-    if runs_shown:
-        write_scores((run.scored for run in runs_shown), out / "data/scores.parquet")
+    if data.runs:
+        write_scores((run.scored for run in data.runs), out / "data/scores.parquet")
     # Pages of runs that an earlier build wrote and this one did not.
     for path in (out / "models").glob("*.html"):
         if f"models/{path.name}" not in pages and _is_own_page(path):
             path.unlink()
-    incomplete = tuple(run.label for run in runs_shown if not run.completeness.is_complete)
+    incomplete = tuple(run.label for run in data.runs if not run.completeness.is_complete)
     return Leaderboard(out, len(paths), len(pages), incomplete)
 
 
@@ -158,27 +151,26 @@ def _is_own_page(path: Path) -> bool:
 
 
 def _pages(
-    data: ReportData | None,
+    data: ReportData,
     names: Sequence[str],
     tables: Mapping[str, BuiltTable],
     figures: Sequence[RenderedFigure],
     template: Callable[..., str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the address and the HTML of each page."""
-    runs, horizons = (data.runs, data.horizons) if data else ((), ())
-    created = [run.scored.info.created for run in runs]
-    created += [run.created for run in horizons]
-    warnings = report_warnings(data) if data else {}
+    created = [run.scored.info.created for run in data.runs]
+    created += [run.created for run in data.horizons]
+    warnings = report_warnings(data)
     known = {
-        "has_references": bool(data and data.references),
-        "has_scores": bool(runs),
-        "has_data": bool(data),
+        "has_references": bool(data.references),
+        "has_scores": bool(data.runs),
+        "has_data": bool(created),
     }
     yield (
         "index.html",
         template(
             "index.html.j2",
-            answers=answers(data) if data else (),
+            answers=answers(data),
             tables=[tables[name] for name in _TABLES if name in tables],
             links={number: f"models/{name}.html" for number, name in enumerate(names)},
             images=figures,
@@ -188,10 +180,8 @@ def _pages(
         ),
     )
     yield "about.html", template("about.html.j2", **known)
-    if data is None:
-        return
     findings = {number: found.sentence for number, found in data.findings}
-    for number, run in enumerate(runs):
+    for number, run in enumerate(data.runs):
         start = f"{run.label}: "
         own = {
             heading: [text.removeprefix(start) for text in texts if text.startswith(start)]
@@ -235,10 +225,13 @@ def score_table(data: ReportData, index: int) -> BuiltTable:
     """Return the scores of one run, one row per task."""
     rows = task_rows(data, [data.group_of(data.runs[index])])
     own = [row._replace(group="") for row in rows if row.run == index]
-    columns = [column for column in BY_TASK.declared if column.field not in ("model", "level")]
+    columns = [
+        column for column in BY_TASK.declaration.columns if column.field not in ("model", "level")
+    ]
     if not any(row.cells["by_value"] for row in own):
         columns = [column for column in columns if column.field != "by_value"]
-    table = replace(BY_TASK, name="scores", title="Scores")
+    declaration = msgspec.structs.replace(BY_TASK.declaration, title="Scores")
+    table = replace(BY_TASK, name="scores", declaration=declaration)
     return BuiltTable(table, tuple(columns), tuple(own), ())
 
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference, task_name
-from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.render import format_number
+from numbench.reporting.values import Configuration
 from numbench.stats.intervals import ALPHA
 from numbench.tasks import TASKS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -37,15 +37,6 @@ ConfigurationT = TypeVar("ConfigurationT", bound=Configuration)
 MAX_TASK_COLUMNS = 12
 """A table has columns for at most so many tasks; those of further datasets have rows."""
 
-__all__ = [
-    "MAX_TASK_COLUMNS",
-    "Configuration",
-    "DatasetGroup",
-    "ReportData",
-    "amount_estimate",
-    "score_estimate",
-]
-
 
 @dataclass(frozen=True)
 class DatasetGroup:
@@ -78,25 +69,21 @@ class ReportData:
 
     horizons: the measurements of horizons, in the order of their tables. references: whether to
     compare runs on the dataset `paper` with the published configurations. skipped: sentences about
-    run folders that could not be included. baselines: further references. Raises ValueError without
-    a run of either kind.
+    run folders that could not be included. baselines: further references.
     """
 
     def __init__(
         self,
-        runs: Sequence[ScoredRun],
+        runs: Sequence[ScoredRun] = (),
         horizons: Sequence[HorizonRun] = (),
         references: bool = True,
         skipped: Sequence[str] = (),
         baselines: Sequence[Configuration] = (),
     ) -> None:
-        if not runs and not horizons:
-            raise ValueError("no runs")
         self.horizons = tuple(horizons)
         self.skipped = tuple(skipped)
         self._with_published, self._baselines = references, baselines
-        self._estimates: dict[tuple[int, Measure, str], Estimate | None] = {}
-        self._computed: dict[str, Any] = {}
+        self._computed: dict[Hashable, Any] = {}
         self.runs = self._ordered(run_configurations(runs))
 
     @property
@@ -183,7 +170,7 @@ class ReportData:
         known = {task for run in self.runs for task in run.values.tasks}
         return tuple(task for task in TASKS if task in known)
 
-    def once(self, name: str, compute: Callable[[], Result]) -> Result:
+    def once(self, name: Hashable, compute: Callable[[], Result]) -> Result:
         """Return what `compute` gives, which is called at the first use of the name only."""
         if name not in self._computed:
             self._computed[name] = compute()
@@ -204,9 +191,7 @@ class ReportData:
         tasks, the mean over them is that of the published values, without interval.
         """
         key = id(configuration), measure, task
-        if key not in self._estimates:
-            self._estimates[key] = _estimate(configuration, measure, task)
-        return self._estimates[key]
+        return self.once(key, lambda: _estimate(configuration, measure, task))
 
     def is_published(self, configuration: Configuration, task: str = ALL) -> bool:
         """Return whether a value, or the mean, is a published one."""

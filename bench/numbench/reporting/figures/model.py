@@ -11,9 +11,10 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from numbench.plot_style import LINE_PATTERNS, MARKERS, PALETTE, RunStyle
-from numbench.reporting.data import Configuration, DatasetGroup, ReportData
+from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.declarations import Declaration, declarations
 from numbench.reporting.horizon_runs import HorizonRun
+from numbench.reporting.values import Configuration
 
 MAX_RUNS_PER_FIGURE = 8
 """More lines in one panel are hard to distinguish; further runs get a further figure."""
