@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +39,10 @@ _MARKER_SIZE = 5.0
 MARK = "marks"
 """The ids of marked elements begin with it."""
 
-_KEY_STYLE = {"markersize": 4.0, "linestyle": ""}
+ARTISTS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("artists.toml").read_text("utf-8")
+)
+"""Kind of artist → how it is drawn."""
 
 
 class Dot(NamedTuple):
@@ -120,13 +125,9 @@ def dots(
             xerr=_errors([dot.estimate for dot in group]),
             fmt=marker,
             color=color,
-            elinewidth=1.0,
-            markersize=3.4,
             markerfacecolor=face or color,
-            markeredgewidth=0.8,
-            clip_on=False,
-            zorder=3,
             label=label or None,
+            **ARTISTS["dots"],
         )
         mark(points, [dot.key for dot in group])
     name_rows(axes, labels, are_shown=are_shown)
@@ -164,13 +165,9 @@ def lines(
         yerr=_errors(y),
         color=style.color,
         linestyle=style.line,
-        linewidth=0.9,
-        elinewidth=0.7,
         marker=style.marker,
-        markersize=2.8,
-        # Markers on the edge of a panel are drawn in full.
-        clip_on=False,
         label=label or None,
+        **ARTISTS["lines"],
     )
     mark(points, [key])
 
@@ -187,14 +184,11 @@ def stacked(
         left = 0.0
         for part, color in colors.items():
             if width := parts.get(part, 0.0):
-                axes.barh(
-                    row, width, 0.74, left=left, color=color, edgecolor="white", lw=0.4, label=part
-                )
+                style = ARTISTS["stack"]
+                axes.barh(row, width, 0.74, left=left, color=color, label=part, **style)
                 left += width
     values = [total.value for total in totals]
-    axes.errorbar(
-        values, range(len(rows)), xerr=_errors(totals), fmt="none", ecolor="black", lw=0.8
-    )
+    axes.errorbar(values, range(len(rows)), xerr=_errors(totals), **ARTISTS["total"])
     name_rows(axes, labels)
     axes.set_xlim(left=0)
     axes.grid(True, axis="x")
@@ -235,14 +229,7 @@ def front(
     _price_axis(axes, prices)
     for point in sorted(points, key=lambda point: point in best):
         _draw_point(axes, point, FRONT_COLOR if point in best else DOMINATED_COLOR)
-    axes.plot(
-        [p.price.value for p in best],
-        [p.score.value for p in best],
-        color=FRONT_COLOR,
-        linewidth=1.2,
-        drawstyle="steps-post",
-        label="Pareto front",
-    )
+    axes.plot(*zip(*map(_price, best), strict=True), color=FRONT_COLOR, **ARTISTS["front"])
     if any(point.is_run for point in points):
         key(axes, "filled: runs")
     if any(point.has_tool for point in points):
@@ -336,18 +323,14 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
         axes.annotate(
             name,
             tuple(place.transform(box.get_points().mean(axis=0))),
-            xycoords="axes fraction",
-            ha="center",
-            va="center",
             fontsize=SMALL_FONT_SIZE,
             color="black" if point in best else GRAY,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.2},
-            zorder=5,
+            **ARTISTS["name"],
         )
         if lift:
             # A line leads to a name that is not beside its point.
             end = (box.x0 if box.x0 > x else box.x1, (box.y0 + box.y1) / 2)
-            line = {"arrowstyle": "-", "linewidth": 0.5, "color": GRAY, "shrinkA": 0, "shrinkB": 3}
+            line = {"color": GRAY, **ARTISTS["leader"]}
             to = tuple(place.transform(end))
             axes.annotate("", _price(point), to, textcoords="axes fraction", arrowprops=line)
 
@@ -362,7 +345,7 @@ def _fits(box: Bbox, frame: Bbox) -> bool:
 
 def key(axes: Axes, label: str, marker: str = "o", color: str = GRAY, **style: Any) -> None:
     """Add an entry to the legend for something that is drawn without a label."""
-    axes.plot([], [], label=label, marker=marker, color=color, **{**_KEY_STYLE, **style})
+    axes.plot([], [], label=label, marker=marker, color=color, **{**ARTISTS["key"], **style})
 
 
 def interval_key(axes: Axes) -> None:
@@ -393,11 +376,7 @@ def legend(figure: Figure, title: str = "") -> None:
         # Even columns: nine entries in two rows become five and four.
         ncols=math.ceil(len(labels) / rows),
         title=title and fit_text(title, room - 0.1),
-        columnspacing=1.2,
-        handlelength=2.2,
-        handletextpad=0.5,
-        labelspacing=0.35,
-        borderaxespad=0.2,
+        **ARTISTS["legend"],
     )
 
 

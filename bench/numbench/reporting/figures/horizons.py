@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import isotonic_rates
-from numbench.plot_style import BLACK, GRAY, PALETTE, RunStyle
+from numbench.plot_style import BLACK, GRAY, PALETTE, PUBLISHED_LINE, RunStyle
 from numbench.records import Estimate
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures.draw import (
+    ARTISTS,
     LEAD_WIDTH,
     Dot,
     dots,
@@ -120,9 +121,7 @@ def horizon_curves(run: HorizonRun) -> Figure:
         if control and horizon.task != CONTROL and horizon.unit == control.unit:
             shares = [100 * point.probability for point in control.band]
             sizes = [point.size for point in control.band]
-            axes.plot(
-                sizes, shares, color=GRAY, linestyle=(0, (4, 2)), lw=0.9, label="control: copy"
-            )
+            axes.plot(sizes, shares, color=GRAY, linestyle=PUBLISHED_LINE, **ARTISTS["control"])
         size = shown_h50(horizon)
         text = horizon.text(size) if size is not None else "no fit"
         axes.set_title(f"{TASKS[horizon.task].display}: {text} {horizon.unit}")
@@ -137,9 +136,9 @@ def horizon_curves(run: HorizonRun) -> Figure:
 def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
     sizes = [point.size for point in horizon.band]
     low, high = ([100 * getattr(p, end) for p in horizon.band] for end in ("low", "high"))
-    axes.fill_between(sizes, low, high, color=_BLUE, alpha=0.18, linewidth=0, label="its 95% band")
+    axes.fill_between(sizes, low, high, color=_BLUE, **ARTISTS["band"])
     shares = [100 * point.probability for point in horizon.band]
-    axes.plot(sizes, shares, color=_BLUE, linewidth=1.2, label="fitted curve")
+    axes.plot(sizes, shares, color=_BLUE, **ARTISTS["curve"])
     marks = [(horizon.h50.value, _BLUE)] if horizon.fits else []
     if (horizon.is_doubtful or not horizon.fits) and horizon.isotonic is not None:
         marks.append((horizon.isotonic, _ORANGE))
@@ -154,13 +153,8 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
     low, high = 100 * np.array(bounds).T
     axes.vlines(sizes, low, high, GRAY, lw=0.4, alpha=0.7)
     areas = [4.0 * count.total**0.5 for count in horizon.counts]
-    answers = axes.scatter(
-        sizes, rates, areas, color=BLACK, linewidths=0, zorder=3, label="answers with 95% intervals"
-    )
-    answers.set_clip_on(False)
-    isotonic = 100 * isotonic_rates(horizon.counts)
-    label = "isotonic regression"
-    axes.plot(sizes, isotonic, color=_ORANGE, linewidth=0.9, drawstyle="steps-mid", label=label)
+    axes.scatter(sizes, rates, areas, color=BLACK, **ARTISTS["answers"])
+    axes.plot(sizes, 100 * isotonic_rates(horizon.counts), color=_ORANGE, **ARTISTS["isotonic"])
 
 
 FIGURES = (

@@ -22,8 +22,9 @@ from numbench.plot_style import (
     SMALL_FONT_SIZE,
 )
 from numbench.records import Estimate
-from numbench.reporting.data import MAX_TASK_COLUMNS, Configuration, DatasetGroup, ReportData
+from numbench.reporting.data import MAX_TASK_COLUMNS, DatasetGroup, ReportData
 from numbench.reporting.figures.draw import (
+    ARTISTS,
     LEAD_WIDTH,
     Point,
     fit_text,
@@ -36,6 +37,7 @@ from numbench.reporting.figures.draw import (
 )
 from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset
 from numbench.reporting.names import LEVELS
+from numbench.reporting.values import Configuration
 from numbench.tasks import TASKS
 
 _COLORS = dict(zip(LEVELS, (PALETTE[index] for index in (0, 2, 3, 5, 1, 4)), strict=True))
@@ -85,8 +87,7 @@ def _tokens(data: ReportData) -> Drawn:
 
 
 def _cost(data: ReportData) -> Drawn:
-    axis = "US dollars per 1,000 questions"
-    return _pareto(data, "known costs", axis, data.cost)
+    return _pareto(data, "known costs", "US dollars per 1,000 questions", data.cost)
 
 
 def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
@@ -170,13 +171,13 @@ def _polygon(
     angles = [_angle(index, tasks) for index in range(len(tasks) + 1)]
     style: dict[str, Any] = {"color": color, "clip_on": False}
     if not marker:
-        style |= {"linestyle": PUBLISHED_LINE, "linewidth": 0.7, "zorder": 2.5}
+        style |= {"linestyle": PUBLISHED_LINE, **ARTISTS["reference_polygon"]}
     (line,) = axes.plot(angles, [*scores, scores[0]], **style, label=legend_label(label))
     keys = [f"{member}.{task}" for task, known in zip(tasks, estimates, strict=True) if known]
     mark(line, [*keys, *keys[: not math.isnan(scores[0])]] if marker else [str(member)])
     if not marker:
         return
-    line.set(linewidth=0.9, marker=marker, markersize=1.6, zorder=3)
+    line.set(marker=marker, **ARTISTS["run_polygon"])
     for angle, estimate in zip(angles, estimates, strict=False):
         if estimate and estimate.low is not None and estimate.high is not None:
             ends = [estimate.low, estimate.high]
