@@ -43,7 +43,8 @@ def render_page(
 
     All untrusted text is escaped by jinja2, or added as text by the script.
     """
-    style, script = read_web(STYLES), script_text()
+    style = read_web(STYLES)
+    script = f"(() => {{\n'use strict';\n{read_web(_SCRIPTS)}}})();\n"
     sections: dict[str, list[BuiltTable | list[RenderedFigure]]] = {}
     # With other tasks than those of numbers, the table of scores has the same values.
     is_shown = {"exact_match": any(TASKS[task].metric == "log_smape" for task in data.tasks)}
@@ -62,7 +63,7 @@ def render_page(
         .get_template("page.html.j2")
         .render(
             version=__version__,
-            heading=dict(zip(("title", "dates"), page_heading(data), strict=True)),
+            heading=_heading(data),
             paper_url=PAPER_URL,
             style=Markup(style),
             script=Markup(script),
@@ -101,11 +102,6 @@ def environment(*folders: Path) -> Environment:
     return templates
 
 
-def script_text() -> str:
-    """Return the script of the page, as one strict function."""
-    return f"(() => {{\n'use strict';\n{read_web(_SCRIPTS)}}})();\n"
-
-
 def read_web(names: Sequence[str], folder: Path = WEB) -> str:
     """Return the contents of files of the page, one after the other."""
     return "".join((folder / name).read_text("utf-8") for name in names)
@@ -113,14 +109,12 @@ def read_web(names: Sequence[str], folder: Path = WEB) -> str:
 
 def content_security_policy(style: str, script: str) -> str:
     """Return a policy that allows this style and script, and images in the page, only."""
+    known = (hashlib.sha256(text.encode()).digest() for text in (style, script))
+    style_hash, script_hash = (f"'sha256-{base64.b64encode(one).decode()}'" for one in known)
     return (
-        f"default-src 'none'; img-src data:; style-src '{_content_hash(style)}'; "
-        f"script-src '{_content_hash(script)}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data:; style-src {style_hash}; "
+        f"script-src {script_hash}; base-uri 'none'; form-action 'none'"
     )
-
-
-def _content_hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _page_data(data: ReportData, responses: int) -> dict[str, object]:
@@ -152,13 +146,12 @@ def _signatures(data: ReportData) -> Iterator[str]:
     yield from (f"{run.label}: {run.signature}" for run in data.horizons)
 
 
-def page_heading(data: ReportData) -> tuple[str, str]:
+def _heading(data: ReportData) -> dict[str, str]:
     """Return the title of the page, and the dates of its runs: `2026-11-20 to 2026-11-23`."""
     labels = [run.label for run in data.runs] + [run.label for run in data.horizons]
     created = [run.scored.info.created for run in data.runs]
     created += [run.created for run in data.horizons]
     days = sorted({time[:10] for time in created if time})
     more = labels[1:] if len(labels) == 2 else [f"{len(labels) - 1} more"] * (len(labels) > 1)
-    return f"numbench: {' and '.join([labels[0], *more])}", " to ".join(
-        dict.fromkeys(days[:1] + days[-1:])
-    )
+    title = f"numbench: {' and '.join([labels[0], *more])}"
+    return {"title": title, "dates": " to ".join(dict.fromkeys(days[:1] + days[-1:]))}

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from numbench.dataset.store import read_published_labels
 from numbench.records import Answer, Item, Response
-from numbench.reporting.digit_alignment import DigitAlignment, align_digits
+from numbench.reporting.digit_alignment import align_digits
 from numbench.reporting.names import truncate_middle
 from numbench.scoring import ScoredItem, ScoredRun
 from numbench.scoring.paper_protocol import STUDY_NUMBER
@@ -46,28 +46,17 @@ class ItemData(NamedTuple):
     total: int
 
 
-class _Row(NamedTuple):
-    """A scored item, with the index of its question and the answer it was compared with.
-
-    given: the answer that was read, None without one. alignment: of both.
-    """
-
-    item_index: int
-    scored: ScoredItem
-    truth: Answer
-    given: Answer | None
-    alignment: DigitAlignment
-
-
 def item_data(runs: Sequence[ScoredRun]) -> ItemData:
     """Return items and responses of the runs for the page, as many as it may have."""
     indices: dict[tuple[str, str], int] = {}
     items: dict[int, Item] = {}
     columns, responses = [], 0
     for run in _sample(runs):
-        rows = _rows(run, indices)
-        items |= {row.item_index: row.scored.item for row in rows}
-        columns.append(_compress(_response_columns(rows)))
+        dataset = run.dataset.manifest.sha256
+        rows = list(chain.from_iterable(run.rows.values()))
+        numbers = [indices.setdefault((dataset, row.item.id), len(indices)) for row in rows]
+        items |= {number: row.item for number, row in zip(numbers, rows, strict=True)}
+        columns.append(_compress({"item": numbers, **_response_columns(run, rows)}))
         responses += len(rows)
     of_items: dict[str, list[object]] = {
         name: [value(items[index]) for index in range(len(items))]
@@ -136,34 +125,56 @@ def _compress(value: object) -> Markup:
     return Markup(base64.b64encode(zlib.compress(msgspec.json.encode(value), 6)).decode())
 
 
-def _rows(run: ScoredRun, indices: dict[tuple[str, str], int]) -> list[_Row]:
-    """Return the rows of a run; an item is added to `indices` with the next index."""
-    # The paper protocol compares with the label of the study, if it has one.
-    labels = read_published_labels(run.dataset.path) if run.protocol == "paper" else {}
-    dataset = run.dataset.manifest.sha256
-    known = []
-    for row in chain.from_iterable(run.rows.values()):
-        item, parsed = row.item, row.score.parsed
-        index = indices.setdefault((dataset, item.id), len(indices))
-        label: Answer = labels.get(item.id, item.answer)
-        truth = _as_answer_kind(label, item) if run.protocol == "paper" else item.answer
-        given = None if parsed is None else _as_answer_kind(parsed, item)
-        alignment = DigitAlignment(0, None) if given is None else align_digits(given, truth)
-        known.append(_Row(index, row, truth, given, alignment))
-    return known
-
-
-def _response_columns(rows: Sequence[_Row]) -> dict[str, object]:
+def _response_columns(run: ScoredRun, rows: Sequence[ScoredItem]) -> dict[str, object]:
     """Return the columns of the responses of a run; one value stands for equal ones."""
-    columns: dict[str, list[object]] = {
-        name: [value(row) for row in rows] for name, value in _COLUMNS.items()
-    }
-    compact = {
+    is_paper = run.protocol == "paper"
+    # The paper protocol compares with the label of the study, if it has one.
+    labels = read_published_labels(run.dataset.path) if is_paper else {}
+    cells = []
+    for row in rows:
+        label = _as_answer_kind(labels.get(row.item.id, row.item.answer), row.item)
+        cells.append(_cells(row, label if is_paper else row.item.answer))
+    columns = {name: [each[name] for each in cells] for name in (cells[0] if cells else ())}
+    return {
         name: {"same": values[0]} if values.count(values[0]) == len(values) else values
         for name, values in columns.items()
-        if values
     }
-    return {"item": [row.item_index for row in rows], **compact}
+
+
+def _cells(row: ScoredItem, truth: Answer) -> dict[str, object]:
+    """Return what the page has of a response. truth: the answer that it is compared with."""
+    item, response, score = row
+    given = None if score.parsed is None else _as_answer_kind(score.parsed, item)
+    shift, difference = (0, None) if given is None else align_digits(given, truth)
+    of_response = _response_cells(response or Response(item_id=item.id))
+    return {
+        "parsed": given and _short_answer(given),
+        "label": None if truth == item.answer else _short_answer(truth),
+        "shift": shift,
+        "first_difference": difference,
+        "sample": score.sample,
+        "status": score.status,
+        "correct": int(score.exact_match),
+        "kind": score.error_kind,
+        "smape": score.log_smape,
+        "digits": score.correct_digits,
+        **(of_response if response else dict.fromkeys(of_response)),
+    }
+
+
+def _response_cells(response: Response) -> dict[str, object]:
+    reasoning, error = response.reasoning_text, response.error
+    return {
+        "text": truncate_middle(response.text, MAX_TEXT_LENGTH),
+        "reasoning": reasoning and truncate_middle(reasoning, MAX_REASONING_LENGTH),
+        "turns": _turns(response),
+        "finish": response.finish_reason,
+        "failure": error and truncate_middle(error.message, MAX_TEXT_LENGTH),
+        "generated": response.usage.generated,
+        "cost": response.cost and float(f"{response.cost:.4g}"),
+        "latency": response.latency and float(f"{response.latency:.3g}"),
+        "served": response.served_model,
+    }
 
 
 def _as_answer_kind(answer: Answer, item: Item) -> Answer:
@@ -189,37 +200,4 @@ _ITEM_COLUMNS: dict[str, Callable[[Item], object]] = {
     "prompt": lambda item: truncate_middle(item.prompt, _MAX_PROMPT_LENGTH),
     "truth": lambda item: _short_answer(item.answer),
     "base10": lambda item: item.difficulty.base10,
-}
-
-
-def _of_response(value: Callable[[Response], object]) -> Callable[[_Row], object]:
-    return lambda row: row.scored.response and value(row.scored.response)
-
-
-_COLUMNS: dict[str, Callable[[_Row], object]] = {
-    "parsed": lambda row: row.given and _short_answer(row.given),
-    "label": lambda row: None if row.truth == row.scored.item.answer else _short_answer(row.truth),
-    "shift": lambda row: row.alignment.shift,
-    "first_difference": lambda row: row.alignment.first_difference,
-    "sample": lambda row: row.scored.sample,
-    "status": lambda row: row.scored.score.status,
-    "correct": lambda row: int(row.scored.score.exact_match),
-    "kind": lambda row: row.scored.score.error_kind,
-    "smape": lambda row: row.scored.score.log_smape,
-    "digits": lambda row: row.scored.score.correct_digits,
-    "text": _of_response(lambda known: truncate_middle(known.text, MAX_TEXT_LENGTH)),
-    "reasoning": _of_response(
-        lambda known: (
-            known.reasoning_text and truncate_middle(known.reasoning_text, MAX_REASONING_LENGTH)
-        )
-    ),
-    "turns": _of_response(_turns),
-    "finish": _of_response(lambda known: known.finish_reason),
-    "failure": _of_response(
-        lambda known: known.error and truncate_middle(known.error.message, MAX_TEXT_LENGTH)
-    ),
-    "generated": _of_response(lambda known: known.usage.generated),
-    "cost": _of_response(lambda known: known.cost and float(f"{known.cost:.4g}")),
-    "latency": _of_response(lambda known: known.latency and float(f"{known.latency:.3g}")),
-    "served": _of_response(lambda known: known.served_model),
 }
