@@ -35,7 +35,7 @@ from numbench.reporting.tables import (
 )
 from numbench.reporting.tables.model import BuiltTable, build_table
 from numbench.reporting.tables.render import csv, escape_markdown, json_rows, latex, markdown
-from numbench.reporting.values import RunConfiguration
+from numbench.reporting.values import Measure, RunConfiguration
 from numbench.reporting.warnings import report_warnings
 from numbench.scoring import signature
 
@@ -158,7 +158,7 @@ def write_tables(tables: Mapping[str, BuiltTable], folder: Path) -> None:
     for name, built in tables.items():
         files[f"{name}.csv"] = csv(built)
         files[f"{name}.md"] = markdown(built).encode()
-        if built.table.latex:
+        if built.table.declaration.latex:
             files[f"{name}.tex"] = latex(built).encode()
     folder.mkdir(parents=True, exist_ok=True)
     for table in TABLES:
@@ -214,11 +214,10 @@ def _run_json(run: RunConfiguration, data: ReportData, settings: Settings) -> di
 
 def _task_json(run: RunConfiguration, data: ReportData, task: str) -> dict[str, object]:
     cell = run.cells[task]
-    estimates = {
-        "score": data.estimate(run, "score", task),
-        "exact_match": data.estimate(run, "exact_match", task),
-        "tokens": data.estimate(run, "generated_tokens", task),
-    }
+    measures: Mapping[str, Measure] = {
+        "score": "score", "exact_match": "exact_match", "tokens": "generated_tokens",
+    }  # fmt: skip
+    estimates = {name: data.estimate(run, measure, task) for name, measure in measures.items()}
     return {
         "signature": signature(run.scored, task),
         "n": cell.n,

@@ -38,16 +38,17 @@ class Column:
 class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the file says of a table or figure. needs: the kind of runs that it is about.
 
-    columns: a text is the name of one of the columns that several tables have. kinds: of errors, in
-    the order of the figure, with their categories.
+    kinds: of errors, in the order of the figure, with their categories. texts: name → sentence of
+    the notes and cells of a table, with its values in braces.
     """
 
     caption: str
     title: str = ""
-    columns: tuple[Column | str, ...] = ()
+    columns: tuple[Column, ...] = ()
     latex: bool = False
     needs: RunKind = "scores"
     kinds: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, str] = {}
 
 
 class Declarations(msgspec.Struct, frozen=True):
@@ -58,13 +59,18 @@ class Declarations(msgspec.Struct, frozen=True):
 
     lead: tuple[str, ...]
     sections: dict[str, tuple[str, ...]]
-    columns: dict[str, Column]
     tables: dict[str, Declaration]
     figures: dict[str, Declaration]
 
 
 @cache
 def declarations() -> Declarations:
-    """Return the declarations."""
-    content = Path(__file__).with_name("tables_and_figures.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(content), Declarations)
+    """Return the declarations. A column that is a text is one of those that several tables have."""
+    text = Path(__file__).with_name("tables_and_figures.toml").read_text("utf-8")
+    content = tomllib.loads(text)
+    for table in content["tables"].values():
+        names = table["columns"]
+        table["columns"] = [
+            content["columns"].get(each, each) if isinstance(each, str) else each for each in names
+        ]
+    return msgspec.convert(content, Declarations)

@@ -45,7 +45,9 @@ def align_digits(answer: Answer, truth: Answer) -> DigitAlignment:
         return DigitAlignment(shift or 0, None)
     if shift is None:
         return DigitAlignment(0, _first_index(a != b for a, b in zip_longest(answer, truth)))
-    columns = zip(*_pad_to_equal_length(" " * shift + answer, " " * -shift + truth), strict=True)
+    texts = (" " * shift + answer, " " * -shift + truth)
+    # A missing decimal point, and zeros up to the length of the longer number.
+    columns = zip_longest(*(t if "." in t else f"{t}." for t in texts), fillvalue="0")
     return DigitAlignment(shift, _first_index(a != b for a, b in columns))
 
 
@@ -68,13 +70,6 @@ def _shift(answer: str, truth: str) -> int | None:
         return None
     shift = len(truth.partition(".")[0]) - len(answer.partition(".")[0])
     return shift if abs(shift) <= _MAX_SHIFT else None
-
-
-def _pad_to_equal_length(first: str, second: str) -> tuple[str, str]:
-    """Add a missing decimal point, and zeros up to the length of the longer number."""
-    first, second = (text if "." in text else f"{text}." for text in (first, second))
-    width = max(len(first), len(second))
-    return first.ljust(width, "0"), second.ljust(width, "0")
 
 
 def _first_index(differs: Iterable[bool]) -> int | None:

@@ -24,15 +24,11 @@ DEMO_RUNS = DEFAULT_RUNS / "demo"
 """The demo's runs, which are shown next to others only if named."""
 
 
-def _ignore(message: str) -> None:
-    pass
-
-
 def read_report_data(
     runs: Sequence[Path] | None,
     protocol: ProtocolName = "exact",
     references: bool = True,
-    on_progress: Callable[[str], None] = _ignore,
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> ReportData:
     """Score the runs and measurements in `runs`, and return what their report is made from.
 
@@ -80,7 +76,9 @@ def _baseline_reference(
 
 
 def score_runs(
-    folders: Sequence[Path], protocol: ProtocolName, on_progress: Callable[[str], None] = _ignore
+    folders: Sequence[Path],
+    protocol: ProtocolName,
+    on_progress: Callable[[str], None] = lambda message: None,
 ) -> tuple[list[ScoredRun], list[str]]:
     """Return scored runs, and a sentence about each run of a task that is not installed."""
     scored, skipped = [], []
@@ -99,7 +97,7 @@ def score_runs(
 
 
 def find_run_folders(
-    runs: Sequence[Path] | None, on_message: Callable[[str], None] = _ignore
+    runs: Sequence[Path] | None, on_message: Callable[[str], None] = lambda message: None
 ) -> list[Path]:
     """Return the run folders in `runs`, each once. Raises BadInput if a path has none.
 

@@ -146,7 +146,7 @@ def horizon_table(run: HorizonRun) -> RenderableType:
 
 
 def _horizon_parts(built: BuiltTable) -> Iterator[RenderableType]:
-    yield Text(f"{built.table.title} correct answers, with 95% intervals")
+    yield Text(f"{built.table.declaration.title} correct answers, with 95% intervals")
     for label, rows in built.groups.items():
         yield Text(label, style="bold")
         yield rich_table(built._replace(rows=tuple(rows)), _HORIZON_FIELDS)

@@ -77,10 +77,8 @@ class RunValues:
 
 def run_values(run: ScoredRun) -> RunValues:
     """Return the values of a scored run. Items count as in the means of its protocol."""
-    return RunValues(
-        run.dataset.manifest.sha256,
-        {task: _run_task_values(run, task) for task in run.rows},
-    )
+    tasks = {task: _run_task_values(run, task) for task in run.rows}
+    return RunValues(run.dataset.manifest.sha256, tasks)
 
 
 def _run_task_values(run: ScoredRun, task: str) -> TaskValues:
@@ -284,13 +282,10 @@ def run_configurations(runs: Sequence[ScoredRun]) -> list[RunConfiguration]:
         for run in runs
     ]  # fmt: skip
     notes = folder_notes(names, [run.path for run in runs])
-    configurations = []
-    for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True):
-        note = ", ".join(filter(None, (variant, note)))
-        values, source = run_values(run), run.info.source
-        configurations.append(
-            RunConfiguration(
-                model, level, note, source, dataset, values, run, completeness=completeness(run)
-            )
+    return [
+        RunConfiguration(
+            model, level, ", ".join(filter(None, (variant, note))), run.info.source, dataset,
+            run_values(run), run, completeness=completeness(run),
         )
-    return configurations
+        for run, (model, level, variant, dataset), note in zip(runs, names, notes, strict=True)
+    ]  # fmt: skip

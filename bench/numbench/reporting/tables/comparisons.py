@@ -12,7 +12,7 @@ from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, PairDifference
 from numbench.reporting.data import ReportData, amount_estimate
 from numbench.reporting.tables.model import Cell, Row, declared_table, task_row
-from numbench.reporting.values import TaskValues, common_items, make_stratum
+from numbench.reporting.values import Measure, TaskValues, common_items
 from numbench.scoring.scored_run import few_shot_count
 from numbench.stats.design import Stratum
 from numbench.stats.intervals import ratio_of_means
@@ -59,10 +59,7 @@ def _notes(data: ReportData) -> Sequence[str]:
         return ()
     low, high = f"{min(least):.1f}", f"{max(least):.1f}"
     points = low if low == high else f"{low} to {high}"
-    return (
-        f"Minimum detectable difference of the means (80% power, 5% level, pair by pair): {points} "
-        "points.",
-    )
+    return [COMPARISONS.text("detectable", points=points)]
 
 
 COMPARISONS = declared_table("comparisons", _rows, _notes)
@@ -129,7 +126,7 @@ def _step(result: PairDifference, pairs: Sequence[Sequence[TaskValues]]) -> dict
     scores = [_difference(pair, "score") for pair in pairs]
     tokens = [_difference(pair, "generated_tokens") for pair in pairs]
     costs = [_difference(pair, "cost", 1000.0) for pair in pairs]
-    has_costs = bool(pairs) and not any(np.isnan(one.values).any() for one in costs)
+    has_costs = bool(pairs) and not any(np.isnan(one.cost).any() for pair in pairs for one in pair)
     is_gain = bool(pairs) and result.verdict == "better"
     return {
         "questions": result.items,
@@ -142,12 +139,9 @@ def _step(result: PairDifference, pairs: Sequence[Sequence[TaskValues]]) -> dict
     }
 
 
-def _difference(pair: Sequence[TaskValues], name: str, factor: float = 1.0) -> Stratum:
+def _difference(pair: Sequence[TaskValues], name: Measure, factor: float = 1.0) -> Stratum:
     low, high = pair
-    values = factor * (getattr(high, name) - getattr(low, name))
-    return make_stratum(
-        low.task, values[:, None], low.difficulty, low.operands.tolist(), low.share_per_item
-    )
+    return low.stratum(factor * (getattr(high, name) - getattr(low, name)))
 
 
 def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | None:

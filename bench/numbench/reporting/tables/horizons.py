@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from numbench.horizon import StopReason
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import DOUBTFUL, MISFIT
 from numbench.horizon.psychometric import SizeEstimate
@@ -13,18 +12,6 @@ from numbench.reporting.comparisons import task_name
 from numbench.reporting.data import ReportData
 from numbench.reporting.horizon_runs import HorizonRun
 from numbench.reporting.tables.model import Cell, Row, declared_table
-
-NOT_REACHED = "not reached"
-"""In place of an h90 that the model does not reach."""
-
-STOP_TEXTS: dict[StopReason | None, str] = {
-    "precision": "precise",
-    "items": "item limit",
-    "above": "largest size",
-    "below": "smallest size",
-    "exhausted": "no more sizes",
-    None: "unfinished",
-}
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -40,18 +27,17 @@ def _cells(run: HorizonRun, horizon: TaskHorizon) -> dict[str, Cell]:
         "level": run.level,
         "task": task_name(horizon.task),
         "unit": horizon.unit,
-        "stopped": STOP_TEXTS[horizon.stop] if horizon.items else "not answered",
+        "stopped": TABLE.text(horizon.stop or "unfinished") if horizon.items else "not answered",
         "copy": _size(run.control, run.control.h50.value) if run.control else None,
         "questions": horizon.items,
     }
     if not horizon.items:
         return cells
     size = shown_h50(horizon)
-    h90 = horizon.h90
     return cells | {
         "h50": _estimate(horizon, horizon.h50) if horizon.fits else _size(horizon, size),
         "level_at_h50": None if size is None else 100 * horizon.level(size),
-        "h90": (NOT_REACHED if h90 is None else _estimate(horizon, h90)) if horizon.fits else None,
+        "h90": _estimate(horizon, horizon.h90) if horizon.fits else None,
         "tokens": horizon.tokens_at_h50,
         "prompt_tokens": horizon.prompt_tokens_at_h50,
         "truncated": horizon.truncated,
@@ -66,8 +52,10 @@ def shown_h50(horizon: TaskHorizon) -> float | None:
     return horizon.h50.value if horizon.fits else horizon.isotonic
 
 
-def _estimate(horizon: TaskHorizon, estimate: SizeEstimate) -> Cell:
+def _estimate(horizon: TaskHorizon, estimate: SizeEstimate | None) -> Cell:
     """Return a size with its interval; only a bound, as text, beyond the sizes of the task."""
+    if estimate is None:
+        return "not reached"
     size = _size(horizon, estimate.value)
     ends = [min(max(x, horizon.smallest), horizon.largest) for x in estimate[1:]]
     return size if isinstance(size, str) else Estimate(estimate.value, *ends)
@@ -81,18 +69,15 @@ def _size(horizon: TaskHorizon, size: float | None) -> Cell:
 
 def _notes(data: ReportData) -> Iterator[str]:
     """Say at which percentages h50 and h90 are, where guesses make them others than 50 and 90."""
-    known: set[str] = set()
+    known: dict[str, None] = {}
     for horizon in (horizon for run in data.horizons for horizon in run.horizons.values()):
         size = shown_h50(horizon)
         if size is not None and horizon.items and round(100 * horizon.level(size)) != 50:
-            text = (
-                f"{task_name(horizon.task)}: chance is {horizon.chance(size):.0%}, so h50 is "
-                f"the size at {horizon.level(size):.0%} correct answers and h90 the size at "
-                f"{horizon.level(size, 0.9):.0%}."
-            )
-            if text not in known:
-                yield text
-            known.add(text)
+            name, chance = task_name(horizon.task), horizon.chance(size)
+            half, most = horizon.level(size), horizon.level(size, 0.9)
+            text = TABLE.text("chance", task=name, chance=chance, half=half, most=most)
+            known[text] = None
+    yield from known
 
 
 TABLE = declared_table("horizons", _rows, _notes, misfit=MISFIT, doubtful=DOUBTFUL)

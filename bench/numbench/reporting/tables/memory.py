@@ -40,37 +40,18 @@ def _rows(data: ReportData) -> Iterator[Row]:
 
 def memory_sentence(outcome: Outcome) -> str:
     """Return what a memory test shows."""
-    name, dataset = one_line(outcome.label), outcome.registration.dataset.name
-    row, result = outcome.overall, outcome.overall.result
+    registered, row, result = outcome.registration, outcome.overall, outcome.overall.result
+    name, dataset = one_line(outcome.label), registered.dataset.name
     if result is None:
         return f"{name}: no verdict on {dataset}; {outcome.reason}."
-    means = (
-        f"{row.frozen:.1f}% correct on {dataset}, {row.fresh:.1f}% on fresh questions of the same "
-        f"difficulty: {result.difference:+.1f} points (95% interval {result.low:+.1f} to "
-        f"{result.high:+.1f}, {result.n:,} pairs)"
-    )
+    means = TABLE.text("means", row=row, dataset=dataset, result=result)
     if outcome.verdict is None:
         return f"{name}: {means}. No verdict: {outcome.reason}."
-    return f"{name}: {means}. Verdict: {_explanation(outcome)}"
-
-
-def _explanation(outcome: Outcome) -> str:
-    dataset, margin = outcome.registration.dataset.name, outcome.registration.rule.margin
-    share = outcome.detectable
-    known = (
-        "no share of memorized questions" if share is None else f"memorizing {share:.0%} of them"
-    )
-    detectable = f"{known} would have been detected with 80% power."
-    reasons = {
-        "memory": f"The model does better on {dataset} than its ability explains.",
-        "frozen harder": f"The model does worse on {dataset} than on fresh questions, which memory "
-        "does not explain.",
-        "equivalent": f"A difference of {margin:g} points or more is excluded; {detectable}",
-        "inconclusive": f"No difference is shown, and one of {margin:g} points is not excluded; "
-        f"{detectable}",
-    }
-    verdict = outcome.verdict if outcome.verdict in reasons else "inconclusive"
-    return f"{verdict}. {reasons[verdict or 'inconclusive']}"
+    power = "undetectable" if outcome.detectable is None else "detectable"
+    detectable = TABLE.text(power, share=outcome.detectable)
+    margin = registered.rule.margin
+    reason = TABLE.text(outcome.verdict, dataset=dataset, margin=margin, detectable=detectable)
+    return f"{name}: {means}. Verdict: {outcome.verdict}. {reason}"
 
 
 def memory_warnings(data: ReportData) -> list[str]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, task_name
 from numbench.reporting.data import ReportData
-from numbench.reporting.declarations import Column, RunKind, declarations
+from numbench.reporting.declarations import Column, Declaration, declarations
 from numbench.stats.multiple_testing import RankSet
 
 Cell = str | int | float | Estimate | RankSet | None
@@ -48,44 +50,36 @@ def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -
     return Row(named, heading, run=run, task="" if task == ALL else task, member=run)
 
 
-def _all_columns(declared: Columns, data: ReportData) -> Columns:
-    return declared
-
-
 @dataclass(frozen=True)
 class Table:
-    """A table of a report. name: stem of its files.
+    """A table of a report. name: stem of its files, and in `tables_and_figures.toml`.
 
     rows: none if the table does not apply to the data. notes: sentences below the caption. columns:
-    from the declared ones, those for the data. latex: whether it is also written as LaTeX.
+    from the declared ones, those for the data.
     """
 
     name: str
-    title: str
-    caption: str
-    declared: Columns
-    latex: bool
-    needs: RunKind
+    declaration: Declaration
     rows: Callable[[ReportData], Iterable[Row]]
     notes: Callable[[ReportData], Iterable[str]]
     columns: Callable[[Columns, ReportData], Columns]
+
+    def text(self, name: str, **values: object) -> str:
+        """Return a declared sentence with its values."""
+        return self.declaration.texts[name].format(**values)
 
 
 def declared_table(
     name: str,
     rows: Callable[[ReportData], Iterable[Row]],
     notes: Callable[[ReportData], Iterable[str]] = lambda data: (),
-    columns: Callable[[Columns, ReportData], Columns] = _all_columns,
+    columns: Callable[[Columns, ReportData], Columns] = lambda declared, data: declared,
     **constants: object,
 ) -> Table:
     """Return the table of a name in `tables_and_figures.toml`. constants: those in its caption."""
     known = declarations().tables[name]
-    shared = declarations().columns
-    declared = [shared[each] if isinstance(each, str) else each for each in known.columns]
-    caption = known.caption.format(**constants)
-    return Table(
-        name, known.title, caption, declared, known.latex, known.needs, rows, notes, columns
-    )
+    declaration = replace(known, caption=known.caption.format(**constants))
+    return Table(name, declaration, rows, notes, columns)
 
 
 class BuiltTable(NamedTuple):
@@ -107,7 +101,7 @@ class BuiltTable(NamedTuple):
 
 def table_rows(table: Table, data: ReportData) -> tuple[Row, ...]:
     """Return the rows of a table, which are computed once; none if it does not apply."""
-    applies = data.runs if table.needs == "scores" else data.horizons
+    applies = data.runs if table.declaration.needs == "scores" else data.horizons
     return data.once(table.name, lambda: tuple(table.rows(data)) if applies else ())
 
 
@@ -116,5 +110,5 @@ def build_table(table: Table, data: ReportData) -> BuiltTable | None:
     rows = table_rows(table, data)
     if not rows:
         return None
-    columns = table.columns(table.declared, data)
+    columns = table.columns(table.declaration.columns, data)
     return BuiltTable(table, tuple(columns), rows, tuple(table.notes(data)))

@@ -149,8 +149,8 @@ def heat_cell(cell: Cell) -> tuple[int, str]:
 
 def markdown(built: BuiltTable) -> str:
     """Return title, caption, notes, and one Markdown table per group of rows."""
-    table = built.table
-    parts = [f"# {escape_markdown(table.title)}", escape_markdown(table.caption)]
+    declared = built.table.declaration
+    parts = [f"# {escape_markdown(declared.title)}", escape_markdown(declared.caption)]
     parts += map(escape_markdown, built.notes)
     for heading, rows in built.groups.items():
         parts += [f"## {escape_markdown(heading)}"] if heading else []
@@ -175,7 +175,7 @@ def latex(built: BuiltTable) -> str:
     """Return a booktabs table for \\input, which breaks across pages."""
     table, columns = built.table, built.columns
     alignment = "".join("l" if column.is_text else "r" for column in columns)
-    notes = " ".join(map(escape_latex, (table.caption, *built.notes)))
+    notes = " ".join(map(escape_latex, (table.declaration.caption, *built.notes)))
     lines = [
         "% Needs \\usepackage{booktabs,longtable}.",
         r"{\scriptsize\setlength{\tabcolsep}{3pt}",

@@ -23,17 +23,6 @@ from numbench.reporting.values import Configuration, Measure, RunConfiguration
 from numbench.tasks import TASKS
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-REFERENCES_HEADING = (
-    "Published configurations on the same questions: counted in the ranks, without one of their own"
-)
-BASELINES_HEADING = (
-    "Measured before, from baselines, on the same questions: counted in the ranks likewise"
-)
-
-_PUBLISHED_NOTE = (
-    "Published: the value in the paper, for tasks whose responses were not published; it is "
-    "not re-scored, and a mean with it has no interval and no rank."
-)
 
 
 def _score_rows(
@@ -43,16 +32,13 @@ def _score_rows(
     for group in groups:
         for index in group.members:
             one = data.configurations[index]
-            is_run = index in group.runs
-            kind: RowKind = "run" if is_run else "reference"
-            if not is_run and not one.values.tasks:
-                kind = "published"
-            heading = BASELINES_HEADING if one.source == "baseline" else REFERENCES_HEADING
-            heading = group.heading if is_run else heading
             names = {"model": one.name, "level": one.level}
-            run = index if is_run else None
-            part = data.part_of(one)
-            yield index, one, Row(names, heading, kind, run, member=index, part=part)
+            row = Row(names, group.heading, run=index, member=index, part=data.part_of(one))
+            if index not in group.runs:
+                heading = "baselines" if one.source == "baseline" else "references"
+                kind: RowKind = "reference" if one.values.tasks else "published"
+                row = row._replace(group=SUMMARY.text(heading), kind=kind, run=None)
+            yield index, one, row
 
 
 def _summary(data: ReportData) -> Iterator[Row]:
@@ -80,17 +66,12 @@ def _summary_notes(data: ReportData) -> Iterator[str]:
         tasks = data.group_of(one).tasks
         if len(one.tasks) < len(tasks):
             names = ", ".join(map(task_name, one.tasks)) or "no task"
-            yield (
-                f"{one.label}: All is the mean over {len(one.tasks)} of {len(tasks)} tasks "
-                f"({names}), so it has no rank among the means of all tasks."
-            )
+            count = f"{len(one.tasks)} of {len(tasks)}"
+            yield SUMMARY.text("fewer_tasks", run=one.label, count=count, tasks=names)
         elif one.incomplete_tasks:
-            yield (
-                f"{one.label}: {one.completeness} samples are answered. A run that answers less "
-                "than 99% of a task has no rank: the missing questions may be the hard ones."
-            )
+            yield SUMMARY.text("incomplete", run=one.label, answered=one.completeness)
     if any(map(data.is_published, data.references)):
-        yield _PUBLISHED_NOTE
+        yield SUMMARY.text("published")
 
 
 def _wide_tasks(data: ReportData) -> list[str]:
@@ -151,7 +132,7 @@ def _task_table(name: str, measure: Measure, form: str) -> Table:
         if measure == "score" and matched:
             yield f"The score of these tasks is exact match: {', '.join(matched)}."
         if any(map(data.is_published, data.references)):
-            yield _PUBLISHED_NOTE
+            yield SUMMARY.text("published")
 
     return declared_table(name, rows, notes, columns)
 

@@ -85,7 +85,7 @@ def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
     """Yield each fact with its means by task; in percent, but for calls."""
     facts = {task: list(map(_facts, rows)) for task, rows in run.rows.items()}
     # Those before are names, those after differences between runs.
-    for name in (column.field for column in TABLE.declared[3:-2]):
+    for name in (column.field for column in TABLE.declaration.columns[3:-2]):
         unit = 1 if name == "calls" else 100
         means = {}
         for task, rows in run.rows.items():
@@ -145,14 +145,9 @@ def _notes(data: ReportData) -> Iterator[str]:
                 count += bool(row.response.turns and row.response.calls)
             in_text |= any(call.in_text for call in calls_of(row))
         if count:
-            yield f"{run.label}: {count:,} conversations ended with calls in the last reply."
+            yield TABLE.text("calls_at_the_end", run=run.label, count=count)
         if in_text:
-            yield (
-                f"{run.label}: the server left calls in the text, from which they were read. So "
-                "that it recognizes them, start vLLM with --enable-auto-tool-choice "
-                "--tool-call-parser NAME, SGLang with --tool-call-parser NAME, or llama.cpp with "
-                "--jinja and a chat template for tools."
-            )
+            yield TABLE.text("calls_in_text", run=run.label)
 
 
 TABLE = declared_table("tools", _rows, _notes, _columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
@@ -39,18 +39,16 @@ _NOT_COMPARED = ("samples", "stream", "background", EXAMPLE_HASHES)
 
 def _rows(data: ReportData) -> Iterator[Row]:
     """Yield the effects of wordings, then those of notations."""
-    for reference, others in _families(data, "wording"):
-        effects = []
-        for index in others:
-            for task in (ALL, *data.tasks):
-                known = data.difference(data.runs[index], data.runs[reference], task)
-                if known is not None and known.task == task:
-                    effects.append(_effect("wording", data, index, reference, known))
-        yield from _corrected(effects)
-    for reference, others in _families(data, "notation"):
-        yield from _corrected(
-            [effect for index in others for effect in _compare_notations(data, index, reference)]
-        )
+    comparisons: dict[_Kind, Callable[[ReportData, int, int], Iterator[Row]]] = {
+        "wording": _compare_wordings, "notation": _compare_notations,
+    }  # fmt: skip
+    for kind, compare in comparisons.items():
+        for reference, others in _families(data, kind):
+            effects = [row for run in others for row in compare(data, run, reference)]
+            # Holm's correction is over the effects of one model and level.
+            adjusted = holm([row.cells["p"] for row in effects])  # type: ignore[misc]
+            for row, p in zip(effects, adjusted, strict=True):
+                yield row._replace(cells={**row.cells, "p": p})
 
 
 def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
@@ -65,15 +63,7 @@ def _families(data: ReportData, kind: _Kind) -> list[tuple[int, list[int]]]:
         groups.setdefault(_identity(info, kind), []).append(index)
     families = []
     for members in groups.values():
-        plain = [
-            index
-            for index in members
-            if (
-                infos[index].prompt.name == PAPER
-                if kind == "wording"
-                else not infos[index].transform
-            )
-        ]
+        plain = [index for index in members if _name(infos[index], kind) in (PAPER, None)]
         if kind == "notation" and not plain:
             continue
         reference = (plain or members)[0]
@@ -96,38 +86,33 @@ def _name(info: RunInfo, kind: _Kind) -> str | None:
 
 
 def _effect(
-    kind: _Kind,
     data: ReportData,
     run: int,
     reference: int,
     known: PairDifference,
+    variant: str,
     consistent: Estimate | None = None,
 ) -> Row:
     """Return the score with the variant minus the score without, with the p-value of one test."""
-    info = data.runs[run].scored.info
-    variant = info.prompt.name if kind == "wording" else info.transform or ""
     cells: dict[str, Cell] = {
+        "model": data.runs[run].model,
+        "reference": data.runs[reference].label,
         "variant": one_line(variant),
         "questions": known.items,
         "difference": Estimate(known.difference, known.low, known.high),
         "p": known.p,
         "consistent": consistent,
     }
-    return _row(data, run, reference, known.task, cells)
+    return task_row(data, run, known.task, cells)
 
 
-def _row(data: ReportData, run: int, reference: int, task: str, cells: Mapping[str, Cell]) -> Row:
-    runs = data.runs
-    names = {"model": runs[run].model, "reference": runs[reference].label}
-    return task_row(data, run, task, {**names, **cells})
-
-
-def _corrected(effects: Sequence[Row]) -> list[Row]:
-    """Apply Holm's correction to the p-values of the effects of one model and level."""
-    adjusted = holm([row.cells["p"] for row in effects])  # type: ignore[misc]
-    return [
-        row._replace(cells={**row.cells, "p": p}) for row, p in zip(effects, adjusted, strict=True)
-    ]
+def _compare_wordings(data: ReportData, run: int, reference: int) -> Iterator[Row]:
+    """Yield the effects of a wording."""
+    for task in (ALL, *data.tasks):
+        known = data.difference(data.runs[run], data.runs[reference], task)
+        if known is not None and known.task == task:
+            name = data.runs[run].scored.info.prompt.name
+            yield _effect(data, run, reference, known, name)
 
 
 def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[Row]:
@@ -143,7 +128,8 @@ def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[R
         known = comparisons.of(0, 1, task)
         if known is not None:
             chosen = [agreement[each] for each in (tasks if task == ALL else [task])]
-            yield _effect("notation", data, run, reference, known, score_estimate(chosen))
+            name, consistent = transformed.info.transform or "", score_estimate(chosen)
+            yield _effect(data, run, reference, known, name, consistent)
 
 
 def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
