@@ -29,7 +29,7 @@ from numbench.memory_test.rule import (
 )
 from numbench.scoring import ScoredRun, score_run
 from numbench.scoring.scored_run import counted_rows
-from numbench.stats.design import Matrix, Stratum
+from numbench.stats.design import Column, Matrix, Stratum
 from numbench.stats.paired import Difference, compare
 
 OVERALL = "overall"
@@ -164,16 +164,14 @@ def _stratum(task: str, pairs: int, frozen: ScoredRun, fresh: ScoredRun) -> Stra
     return Stratum(task, values, clusters=[item.operands for item in items])
 
 
-def _right_answers(task: str, pairs: int, run: ScoredRun) -> list[float]:
+def _right_answers(task: str, pairs: int, run: ScoredRun) -> Column:
     """Return the share of right answers to each item in percent, NaN for one without an answer."""
-    index_of = {item.id: index for index, item in enumerate(run.dataset.by_task[task][:pairs])}
-    values = [float("nan")] * pairs
+    values = np.full(pairs, np.nan)
     if task in run.rows:
         rows = counted_rows(run, task)
-        means = rows.item_means(_MAXIMUM * rows.columns["exact_match"]).tolist()
-        for row, mean in zip(rows.items, means, strict=True):
-            if (index := index_of.get(row.item.id)) is not None:
-                values[index] = mean
+        rows = rows.select(rows.columns["item"] < pairs)
+        means = rows.item_means(_MAXIMUM * rows.columns["exact_match"])
+        values[rows.items.columns["item"]] = means
     return values
 
 

@@ -8,7 +8,9 @@ are exchangeable for a model that has not seen the frozen one, so the paired per
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Hashable, Sequence, Set
+from pathlib import Path
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -22,6 +24,7 @@ from numbench.stats.power import POWER
 Verdict = Literal["memory", "equivalent", "inconclusive", "frozen harder"]
 
 _NORMAL = NormalDist()
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -48,11 +51,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         share = self.detectable
         known = "no" if share is None else f"a share of {share:.1%} or more of"
         tasks = f"{self.tasks} task{'s' * (self.tasks > 1)}"
-        return (
-            f"Memory test: {self.pairs:,} pairs of questions in each of {tasks}, margin "
-            f"{self.margin:g} points.\nDetects {known} memorized questions with 80% power\n"
-            "(if half of the other answers are correct)."
-        )
+        return str(_TEXTS["summary"].format(rule=self, tasks=tasks, known=known))
 
 
 class PairedDesign(NamedTuple):
@@ -101,13 +100,7 @@ def register_rule(design: PairedDesign, margin: float) -> Rule:
         tasks=design.tasks,
         tests=design.tests,
         detectable=None if share is None else round(share, 4),
-        text="Difference: right answers to the frozen items minus right answers to the fresh "
-        "items, in points, pair by pair. memory: the mean over the tasks, or a task, is "
-        f"significantly higher on the frozen items (paired permutation test at {ALPHA:.0%}, Holm's "
-        "correction over all tasks and their mean, 95 % interval above 0). frozen harder: not "
-        "memory, and one of them is significantly lower. equivalent: neither, and the mean over "
-        f"the tasks differs by less than {margin:g} points (two one-sided tests at {ALPHA:.0%}). "
-        "inconclusive: otherwise.",
+        text=_TEXTS["text"].format(alpha=ALPHA, margin=margin),
     )
 
 
