@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput, ModelUsage
 
 
-class _LoggedRun(NamedTuple):
-    """A run as read from a log, and the folder to be written."""
-
-    log: Path
-    folder: Path
-    info: RunInfo
-    responses: list[Response]
-
-
 def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) -> list[Path]:
     """Import the logs at or below `paths`; return the run folders written below `out`.
 
@@ -41,13 +32,15 @@ def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) ->
     a log cannot be imported.
     """
     require_extra("inspect_ai", "inspect")
-    runs: dict[Path, _LoggedRun] = {}
+    logs: dict[Path, Path] = {}
+    runs: dict[Path, tuple[RunInfo, list[Response]]] = {}
     for log in [log for path in paths for log in _find_logs(path)]:
-        run = _read_log(log, out / log.stem, dataset)
-        if (other := runs.setdefault(run.folder, run)).log != log:
-            raise BadInput(f"{log} and {other.log} would be the same run folder: rename one file")
-    for run in runs.values():
-        write_run(run.folder, run.info, run.responses)
+        folder = out / log.stem
+        runs[folder] = _read_log(log, folder, dataset)
+        if (other := logs.setdefault(folder, log)) != log:
+            raise BadInput(f"{log} and {other} would be the same run folder: rename one file")
+    for folder, (info, responses) in runs.items():
+        write_run(folder, info, responses)
     return list(runs)
 
 
@@ -72,7 +65,7 @@ def _is_log(file: Path) -> bool:
     return content.keys() >= {"version", "eval"}
 
 
-def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
+def _read_log(path: Path, folder: Path, dataset: str | None) -> tuple[RunInfo, list[Response]]:
     """Return the run of an `.eval` or `.json` log, to be written to `folder`.
 
     Raises BadInput if the file is not a log of numbench's task, or if its questions are not those
@@ -113,7 +106,7 @@ def _read_log(path: Path, folder: Path, dataset: str | None) -> _LoggedRun:
             place, source, sample, any_text=bool(info.transform) or info.prompt.name != PAPER
         )
         responses.append(_response(sample) if exported is None else _own_response(place, sample))
-    return _LoggedRun(path, folder, info, responses)
+    return info, responses
 
 
 def _find_dataset(path: Path, name: str, sha256: str, override: str | None) -> Dataset:
@@ -260,6 +253,6 @@ def _rebuilt_info(log: EvalLog, source: Dataset, folder: Path) -> RunInfo:
 def _limit(source: Dataset, tasks: Sequence[str], asked: Collection[str]) -> int | None:
     """Return the smallest limit per task that includes all asked items; None: all items."""
     groups = [source.by_task[task] for task in tasks]
-    last = max((n for items in groups for n, item in enumerate(items, 1) if item.id in asked),
-               default=0)  # fmt: skip
+    numbers = [n for items in groups for n, item in enumerate(items, 1) if item.id in asked]
+    last = max(numbers, default=0)
     return None if last >= max(map(len, groups)) else last

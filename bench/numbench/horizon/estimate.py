@@ -25,7 +25,7 @@ from numbench.horizon.psychometric import (
     Posterior,
     SizeEstimate,
 )
-from numbench.horizon.sizes import guess_rates, size_text, task_sizes
+from numbench.horizon.sizes import size_text, task_sizes
 from numbench.tasks import TASKS
 from numbench.tasks.base import Task
 
@@ -153,7 +153,7 @@ def estimate_horizon(
     assert task.sizes is not None
     permitted = task_sizes(task, largest)
     sizes = sorted({*permitted, *(outcome.size for outcome in outcomes)})
-    posterior = Posterior(sizes, guess_rates(task, sizes), RESULT)
+    posterior = Posterior(sizes, list(map(task.chance_accuracy, sizes)), RESULT)
     counts = _count_by_size(task, outcomes)
     for count in counts:
         posterior.update(count.size, count.right, count.total - count.right)

@@ -134,9 +134,7 @@ def asked_items(folder: Path, info: RunInfo, item_ids: Iterable[str]) -> AskedIt
             f"has {SEQUENCES_VERSION!r}; use the version in run.json"
         )
     by_task: dict[str, list[str]] = {task: [] for task in info.tasks}
+    asked = AskedItems(folder, ItemSequences(info.horizon.question_seed), by_task)
     for item_id in item_ids:
-        try:
-            by_task.setdefault(parse_id(item_id).task, []).append(item_id)
-        except ValueError as error:
-            raise BadInput(f"{folder}: {error}") from error
-    return AskedItems(folder, ItemSequences(info.horizon.question_seed), by_task)
+        by_task.setdefault(asked.task_of(item_id), []).append(item_id)
+    return asked

@@ -10,7 +10,7 @@ from numbench.horizon import Limits, StopReason
 from numbench.horizon.adaptive import AdaptiveDesign
 from numbench.horizon.estimate import SizeOutcome
 from numbench.horizon.items import ItemAddress, ItemSequences, parse_id
-from numbench.horizon.sizes import answer_tokens, guess_rates, prompt_tokens
+from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.records import Completion, Item, request_id
 from numbench.tasks.base import Task
 
@@ -75,7 +75,7 @@ class TaskMeasurement:
         self.limits = limits
         self.design = AdaptiveDesign(
             sizes,
-            guess_rates(task, sizes),
+            list(map(task.chance_accuracy, sizes)),
             prompt_tokens(task, sizes, items, prefix_characters),
             answer_tokens(task, sizes),
         )

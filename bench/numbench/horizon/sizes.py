@@ -39,11 +39,6 @@ def task_sizes(task: Task, largest: int | None = None) -> tuple[int, ...]:
     return permitted
 
 
-def guess_rates(task: Task, sizes: Sequence[int]) -> tuple[float, ...]:
-    """Return the probability that a guess is right at each size."""
-    return tuple(map(task.chance_accuracy, sizes))
-
-
 def answer_tokens(task: Task, sizes: Sequence[int]) -> tuple[float, ...]:
     """Return the fewest tokens that an answer takes at each size, in the requested format."""
     axis = task.sizes
