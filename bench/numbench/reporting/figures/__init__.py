@@ -17,14 +17,16 @@ from numbench.reporting.data import ReportData
 from numbench.reporting.figures import curves, errors, horizons, scores
 from numbench.reporting.figures.model import FigureSpec
 
-__all__ = ["FIGURES", "FigureSpec", "RenderedFigure", "render", "write_figures"]
-
-FIGURES: tuple[FigureSpec, ...] = (
-    horizons.FIGURES[0],
-    *scores.FIGURES,
-    *errors.FIGURES,
-    *curves.FIGURES,
-    horizons.FIGURES[1],
+FIGURES = (
+    FigureSpec("horizons", horizons.problem_sizes),
+    FigureSpec("pareto_tokens", scores.pareto_tokens),
+    FigureSpec("pareto_cost", scores.pareto_cost),
+    FigureSpec("radar", scores.radar),
+    FigureSpec("failures", errors.failures),
+    FigureSpec("correct_digits", errors.correct_digits),
+    FigureSpec("trend", curves.trend),
+    FigureSpec("difficulty", curves.difficulty),
+    FigureSpec("horizon_curves", lambda data: list(map(horizons.horizon_curves, data.horizons))),
 )
 
 

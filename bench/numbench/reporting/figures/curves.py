@@ -23,7 +23,6 @@ from numbench.reporting.figures.draw import (
 )
 from numbench.reporting.figures.model import (
     Drawn,
-    FigureSpec,
     by_runs,
     run_label,
     run_styles,
@@ -31,7 +30,6 @@ from numbench.reporting.figures.model import (
 from numbench.reporting.tables.model import Row, table_rows
 from numbench.reporting.tables.trend import TABLE as TREND
 from numbench.reporting.values import TaskValues
-from numbench.stats.design import Column
 from numbench.stats.intervals import score_interval
 from numbench.tasks import TASKS
 
@@ -42,7 +40,9 @@ def difficulty_curve(values: TaskValues) -> tuple[list[float], list[Estimate]]:
     """Return mean difficulty and mean score, in up to eight bins of about equal size."""
     known = ~np.isnan(values.score)
     difficulty, score = values.difficulty[known], values.score[known]
-    bins = difficulty_bins(difficulty)
+    edges = np.unique(np.quantile(difficulty, np.linspace(0, 1, BINS + 1)[1:-1]))
+    # Equal values share a bin.
+    _, bins = np.unique(np.searchsorted(edges, difficulty, side="left"), return_inverse=True)
     parts = [bins == number for number in range(int(bins.max()) + 1)]
     return (
         [float(difficulty[part].mean()) for part in parts],
@@ -50,14 +50,7 @@ def difficulty_curve(values: TaskValues) -> tuple[list[float], list[Estimate]]:
     )
 
 
-def difficulty_bins(difficulty: Column) -> np.ndarray:
-    """Return the bin of each value, from 0; equal values share a bin."""
-    edges = np.unique(np.quantile(difficulty, np.linspace(0, 1, BINS + 1)[1:-1]))
-    _, bins = np.unique(np.searchsorted(edges, difficulty, side="left"), return_inverse=True)
-    return np.asarray(bins)
-
-
-def _difficulty(data: ReportData) -> Drawn:
+def difficulty(data: ReportData) -> Drawn:
     indices = [index for index, run in enumerate(data.runs) if run.tasks]
     if not indices:
         return "no counted answers"
@@ -74,9 +67,9 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
             run = data.runs[index]
             x, y = difficulty_curve(run.values.tasks[task])
             lines(axes, x, y, styles[index], legend_label(run_label(data, run)), f"{index}.{task}")
-        difficulty = data.runs[with_task[0]].values.tasks[task].difficulty
-        skewed = needs_log_scale(np.percentile(difficulty, [5, 95]).tolist())
-        count_axis(axes, logarithmic=skewed and bool(difficulty.min() > 0))
+        known = data.runs[with_task[0]].values.tasks[task].difficulty
+        skewed = needs_log_scale(np.percentile(known, [5, 95]).tolist())
+        count_axis(axes, logarithmic=skewed and bool(known.min() > 0))
         score_axis(axes)
         axes.set_title(fit_text(TASKS[task].display, 2.0, 8.0))
     figure.supxlabel("difficulty δ in base 10, mean of each bin")
@@ -85,7 +78,7 @@ def _difficulty_of(data: ReportData, indices: Sequence[int]) -> Figure:
     return figure
 
 
-def _trend(data: ReportData) -> Drawn:
+def trend(data: ReportData) -> Drawn:
     series: dict[tuple[object, ...], list[Row]] = {}
     for row in table_rows(TREND, data):
         series.setdefault((row.group, row.cells["series"]), []).append(row)
@@ -109,9 +102,3 @@ def _trend(data: ReportData) -> Drawn:
         axes.grid(True)
     legend(figure)
     return figure
-
-
-FIGURES = (
-    FigureSpec("trend", _trend),
-    FigureSpec("difficulty", _difficulty),
-)

@@ -7,7 +7,7 @@ import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -204,8 +204,7 @@ def heat(
         axes.axhline(row - 0.5, color="white", linewidth=1.5)
     axes.set_ylim(len(table) - 0.5, -0.5)
     axes.tick_params(left=False)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def color_bar(figure: Figure, colors: str, norm: Normalize, label: str) -> Any:
@@ -248,17 +247,14 @@ def front(
 
 def pareto_front(points: Sequence[Point]) -> list[Point]:
     """Return the points that no other one dominates, by price."""
-
-    def is_dominated(point: Point) -> bool:
-        price, score = _price(point)
-        return any(
-            other.price.value <= price
-            and other.score.value >= score
-            and _price(other) != _price(point)
-            for other in points
-        )
-
-    return sorted((point for point in points if not is_dominated(point)), key=_price)
+    dominated = {
+        point
+        for point, other in product(points, points)
+        if other.price.value <= point.price.value
+        and other.score.value >= point.score.value
+        and _price(other) != _price(point)
+    }
+    return sorted((point for point in points if point not in dominated), key=_price)
 
 
 def _price_axis(axes: Axes, prices: Sequence[float]) -> None:

@@ -26,7 +26,7 @@ from numbench.reporting.figures.draw import (
     legend_label,
     stacked,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, run_label
+from numbench.reporting.figures.model import Drawn, run_label
 from numbench.reporting.values import RunConfiguration, row_stratum
 from numbench.scoring.scored_run import counted_rows
 from numbench.tasks import TASKS
@@ -61,7 +61,7 @@ def failure_shares(run: RunConfiguration) -> dict[str, float]:
     return {kind: fmean(weights[kind] for weights in by_task) for kind in KINDS}
 
 
-def _failures(data: ReportData) -> Drawn:
+def failures(data: ReportData) -> Drawn:
     if data.protocol == "paper":
         return "error kinds are not available under the paper protocol"
     runs = [run for run in data.runs if run.tasks]
@@ -113,7 +113,7 @@ def digit_shares(data: ReportData, run: int, task: str) -> DigitShares | None:
     return DigitShares(shares, mean._replace(high=high))
 
 
-def _digits(data: ReportData) -> Drawn:
+def correct_digits(data: ReportData) -> Drawn:
     if data.protocol == "paper":
         return "correct digits are not available under the paper protocol"
     known = {
@@ -148,9 +148,3 @@ def _digits(data: ReportData) -> Drawn:
     color_bar(figure, _COLORS, norm, "percent of questions").set_ticks([0, 5, 20, 50, 100])
     legend(figure)
     return figure
-
-
-FIGURES = (
-    FigureSpec("failures", _failures),
-    FigureSpec("correct_digits", _digits),
-)

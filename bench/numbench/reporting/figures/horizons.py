@@ -25,7 +25,7 @@ from numbench.reporting.figures.draw import (
     score_axis,
     size_axis,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, by_runs, run_styles
+from numbench.reporting.figures.model import Drawn, by_runs, run_styles
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun, horizon_tasks
 from numbench.reporting.tables.horizons import shown_h50
 from numbench.stats.intervals import wilson
@@ -37,7 +37,7 @@ _SPREAD = 0.7
 """Share of a row's height that its runs take."""
 
 
-def _horizons(data: ReportData) -> Drawn:
+def problem_sizes(data: ReportData) -> Drawn:
     return by_runs(range(len(data.horizons)), lambda part: _dots(data, part))
 
 
@@ -92,7 +92,8 @@ def _sizes(horizon: TaskHorizon, row: float, style: RunStyle, name: str) -> list
         return [Dot(row, Estimate(horizon.isotonic), style.color, "x", key=name)]
     beyond = _beyond(horizon, horizon.h50.value)
     marker = {-1: "<", 0: "o", 1: ">"}[beyond]
-    sizes = [Dot(row, _within(horizon, horizon.h50), style.color, marker, key=name)]
+    h50 = (min(max(size, horizon.smallest), horizon.largest) for size in horizon.h50)
+    sizes = [Dot(row, Estimate(*h50), style.color, marker, key=name)]
     h90 = horizon.h90
     if horizon.fits and h90 and not beyond and not _beyond(horizon, h90.value):
         sizes.append(Dot(row, Estimate(h90.value), style.color, "o", "white", key=name))
@@ -102,14 +103,6 @@ def _sizes(horizon: TaskHorizon, row: float, style: RunStyle, name: str) -> list
 def _beyond(horizon: TaskHorizon, size: float) -> int:
     """Return 1 if a size is at or above the largest one, -1 below the smallest one, else 0."""
     return (size >= horizon.largest) - (size < horizon.smallest)
-
-
-def _within(horizon: TaskHorizon, estimate: Sequence[float]) -> Estimate:
-    return Estimate(*(min(max(size, horizon.smallest), horizon.largest) for size in estimate))
-
-
-def _horizon_curves(data: ReportData) -> Drawn:
-    return list(map(horizon_curves, data.horizons))
 
 
 def horizon_curves(run: HorizonRun) -> Figure:
@@ -155,9 +148,3 @@ def _draw_curve(axes: Axes, horizon: TaskHorizon) -> None:
     areas = [4.0 * count.total**0.5 for count in horizon.counts]
     axes.scatter(sizes, rates, areas, color=BLACK, **ARTISTS["answers"])
     axes.plot(sizes, 100 * isotonic_rates(horizon.counts), color=_ORANGE, **ARTISTS["isotonic"])
-
-
-FIGURES = (
-    FigureSpec("horizons", _horizons),
-    FigureSpec("horizon_curves", _horizon_curves),
-)

@@ -35,7 +35,7 @@ from numbench.reporting.figures.draw import (
     mark,
     set_title,
 )
-from numbench.reporting.figures.model import Drawn, FigureSpec, by_dataset
+from numbench.reporting.figures.model import Drawn, by_dataset
 from numbench.reporting.names import LEVELS
 from numbench.reporting.values import Configuration
 from numbench.tasks import TASKS
@@ -47,47 +47,52 @@ _MIN_RADAR_TASKS = 3
 _MAX_LEAD_MODELS = 4
 
 
+def pareto_tokens(data: ReportData) -> Drawn:
+    price = partial(data.estimate, measure="generated_tokens")
+    axis = "generated tokens per answer"
+    return by_dataset(data, partial(_pareto, data, "token counts", axis, price))
+
+
+def pareto_cost(data: ReportData) -> Drawn:
+    axis = "US dollars per 1,000 questions"
+    return by_dataset(data, partial(_pareto, data, "known costs", axis, data.cost))
+
+
 def _pareto(
     data: ReportData,
     what: str,
     axis: str,
     price: Callable[[Configuration], Estimate | None],
-) -> Drawn:
-    def draw(group: DatasetGroup, title: str) -> Figure | str:
-        points = []
-        for index in group.members:
-            one = data.configurations[index]
-            score, known = data.estimate(one), price(one)
-            # Means over different tasks cannot be compared.
-            if score and known and set(one.tasks) >= set(group.tasks):
-                label = f"{one.label}*" if data.is_published(one) else one.label
-                tool = bool(one.scored and one.scored.info.settings.get("tools"))
-                points.append(Point(label, known, score, index in group.runs, str(index), tool))
-        if len(points) < 2:
-            return f"fewer than two configurations with {what} for every task"
-        figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")
-        set_title(figure, title)
-        axes = figure.add_subplot()
-        shown, count = len(points), len(group.members)
-        note = f"\n{shown} of {count} configurations; others lack {what} or tasks"
-        note = note if shown < count else ""
-        if any(point.label.endswith("*") for point in points):
-            note += "\n*: means as published, not re-scored"
-        axes.set_xlabel(f"{axis}, mean over the tasks{note}")
-        axes.set_ylabel("mean score over the tasks in percent")
-        front(figure, axes, points, f"{data.reference_noun}s")
-        return figure
-
-    return by_dataset(data, draw)
-
-
-def _tokens(data: ReportData) -> Drawn:
-    price = partial(data.estimate, measure="generated_tokens")
-    return _pareto(data, "token counts", "generated tokens per answer", price)
+    group: DatasetGroup,
+    title: str,
+) -> Figure | str:
+    points = []
+    for index in group.members:
+        one = data.configurations[index]
+        score, known = data.estimate(one), price(one)
+        # Means over different tasks cannot be compared.
+        if score and known and set(one.tasks) >= set(group.tasks):
+            label = f"{one.label}*" if data.is_published(one) else one.label
+            tool = bool(one.scored and one.scored.info.settings.get("tools"))
+            points.append(Point(label, known, score, index in group.runs, str(index), tool))
+    if len(points) < 2:
+        return f"fewer than two configurations with {what} for every task"
+    figure = Figure(figsize=(LEAD_WIDTH, 3.9), layout="constrained")
+    set_title(figure, title)
+    axes = figure.add_subplot()
+    shown, count = len(points), len(group.members)
+    note = f"\n{shown} of {count} configurations; others lack {what} or tasks"
+    note = note if shown < count else ""
+    if any(point.label.endswith("*") for point in points):
+        note += "\n*: means as published, not re-scored"
+    axes.set_xlabel(f"{axis}, mean over the tasks{note}")
+    axes.set_ylabel("mean score over the tasks in percent")
+    front(figure, axes, points, f"{data.reference_noun}s")
+    return figure
 
 
-def _cost(data: ReportData) -> Drawn:
-    return _pareto(data, "known costs", "US dollars per 1,000 questions", data.cost)
+def radar(data: ReportData) -> Drawn:
+    return by_dataset(data, partial(_radar, data))
 
 
 def _radar(data: ReportData, group: DatasetGroup, title: str) -> Figure | str:
@@ -137,11 +142,11 @@ def _radar_panel(figure: Figure, position: tuple[int, int, int], tasks: Sequence
     axes.set_rlabel_position(math.degrees(_angle(0.5, tasks)))
     axes.tick_params(axis="y", labelcolor="#555555", pad=-1)
     axes.spines["polar"].set_color("#999999")
-    axes.set_xticks([_angle(index, tasks) for index in range(len(tasks))])
-    axes.set_xticklabels([TASKS[task].display for task in tasks], fontsize=SMALL_FONT_SIZE)
+    angles = [_angle(index, tasks) for index in range(len(tasks))]
+    axes.set_xticks(angles, [TASKS[task].display for task in tasks], fontsize=SMALL_FONT_SIZE)
     axes.tick_params(axis="x", pad=-1)
-    for index, text in enumerate(axes.get_xticklabels()):
-        sine = math.sin(_angle(index, tasks))
+    for angle, text in zip(angles, axes.get_xticklabels(), strict=True):
+        sine = math.sin(angle)
         text.set_horizontalalignment(
             "center" if abs(sine) < 0.1 else "left" if sine > 0 else "right"
         )
@@ -184,10 +189,3 @@ def _polygon(
             axes.plot([angle, angle], ends, linewidth=1.6, zorder=3.2, **style)
     if not any(map(math.isnan, scores)):
         axes.fill(angles[:-1], scores, color=color, alpha=0.07, linewidth=0)
-
-
-FIGURES = (
-    FigureSpec("pareto_tokens", _tokens),
-    FigureSpec("pareto_cost", _cost),
-    FigureSpec("radar", lambda data: by_dataset(data, partial(_radar, data))),
-)
