@@ -10,6 +10,18 @@ from typing import Literal
 
 import msgspec
 
+
+class Sentences:
+    """The sentences of a module, from the TOML file of its name, with their values in braces."""
+
+    def __init__(self, module: str) -> None:
+        self.texts = tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
+
+    def __call__(self, name: str, /, **values: object) -> str:
+        """Return a sentence with its values."""
+        return str(self.texts[name].format(**values))
+
+
 RunKind = Literal["scores", "horizons"]
 
 

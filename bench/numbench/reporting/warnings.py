@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from numbench.journal.identity import find_difference
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
+from numbench.reporting.declarations import Sentences
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.reporting.values import RunConfiguration
@@ -29,11 +28,7 @@ INFORMATION = "Further information"
 _MAX_CONVENTION_GAIN = 1.0
 """A score depends on a convention if accepting another adds more than this many points."""
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-
-
-def _text(name: str, **values: object) -> str:
-    return str(_TEXTS[name].format(**values))
+_text = Sentences(__file__)
 
 
 def report_warnings(data: ReportData) -> dict[str, list[str]]:
@@ -90,11 +85,11 @@ def _score_texts(run: RunConfiguration) -> Iterator[str]:
     retried = {task: int(rows.columns["is_retried"].sum()) for task, rows in scored.rows.items()}
     yield from _counted("retried", retried)
     unit = "questions" if info.samples == 1 else "samples"
-    for status, noun in _TEXTS["statuses"].items():
+    for status, noun in _text.texts["statuses"].items():
         counts = {task: cell.statuses.get(status, 0) for task, cell in run.cells.items()}
         is_excluded = not is_paper and status in UNANSWERED_STATUSES
         consequence = "not in the means" if is_excluded else "scored as incorrect"
-        to_do = "" if info.source == "imported" else _TEXTS["to_do"].get(status, "")
+        to_do = "" if info.source == "imported" else _text.texts["to_do"].get(status, "")
         noun = noun.format(unit=unit)
         yield from _counted("status", counts, noun=noun, consequence=consequence, to_do=to_do)
     counts = {task: result.only_lenient for task, result in run.formats.items()}

@@ -64,7 +64,7 @@ class Table:
     notes: Callable[[ReportData], Iterable[str]]
     columns: Callable[[Columns, ReportData], Columns]
 
-    def text(self, name: str, **values: object) -> str:
+    def text(self, name: str, /, **values: object) -> str:
         """Return a declared sentence with its values."""
         return self.declaration.texts[name].format(**values)
 
@@ -97,6 +97,11 @@ class BuiltTable(NamedTuple):
         for row in self.rows:
             groups.setdefault(row.group, []).append(row)
         return groups
+
+    def columns_of(self, rows: Iterable[Row]) -> list[Column]:
+        """Return the columns without those of tasks that none of some rows includes."""
+        known = {field for row in rows for field, cell in row.cells.items() if cell is not None}
+        return [each for each in self.columns if not each.task or each.field in known]
 
 
 def table_rows(table: Table, data: ReportData) -> tuple[Row, ...]:

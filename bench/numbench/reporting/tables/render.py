@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from numbench.core.csv_files import encode_csv
 from numbench.records import Estimate
@@ -12,38 +14,34 @@ from numbench.reporting.tables.model import BuiltTable, Cell, Row
 from numbench.stats.multiple_testing import RankSet
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from rich.table import Table as RichTable
+
+_FOLDER = Path(__file__).parent
 
 UNKNOWN = "–"
 PUBLISHED = "published"
 """Mark of a value that was published, and not scored from responses."""
 
-_LATEX = str.maketrans(
-    {c: f"\\{c}" for c in "{}$&#%_"}
-    # After the \\ of a row, a bracket would start its optional argument.
-    | {"[": "{[}", "]": "{]}"}
-    | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
-)
-_MARKDOWN = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {c: f"\\{c}" for c in "\\`*_[]#|~!$"}
-)
+_ESCAPES = {
+    name: str.maketrans(characters)
+    for name, characters in tomllib.loads((_FOLDER / "escapes.toml").read_text("utf-8")).items()
+}
+_LATEX_SYNTAX: dict[str, Any] = {
+    "variable_start_string": "<<", "variable_end_string": ">>",
+    "block_start_string": "<%", "block_end_string": "%>",
+}  # fmt: skip
+"""The usual marks of templates have a meaning in LaTeX."""
 
 
 def escape_latex(text: str) -> str:
     """Return one line of text for LaTeX's text mode."""
-    return " ".join(text.translate(_LATEX).split())
+    return " ".join(text.translate(_ESCAPES["latex"]).split())
 
 
 def escape_markdown(text: str) -> str:
     """Return one line of text for a Markdown paragraph or table cell."""
-    return " ".join(text.translate(_MARKDOWN).split())
+    return " ".join(text.translate(_ESCAPES["markdown"]).split())
 
 
 def format_number(value: float, form: str) -> str:
@@ -149,53 +147,26 @@ def heat_cell(cell: Cell) -> tuple[int, str]:
 
 def markdown(built: BuiltTable) -> str:
     """Return title, caption, notes, and one Markdown table per group of rows."""
-    declared = built.table.declaration
-    parts = [f"# {escape_markdown(declared.title)}", escape_markdown(declared.caption)]
-    parts += map(escape_markdown, built.notes)
-    for heading, rows in built.groups.items():
-        parts += [f"## {escape_markdown(heading)}"] if heading else []
-        # Without the columns of tasks that none of the rows includes.
-        columns = [
-            column
-            for column in built.columns
-            if not column.task or any(row.cells.get(column.field) is not None for row in rows)
-        ]
-        lines = [_markdown_row([column.title for column in columns])]
-        lines.append(f"|{'|'.join('---' if column.is_text else '---:' for column in columns)}|")
-        lines += [_markdown_row([format_cell(column, row) for column in columns]) for row in rows]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escape_markdown, cells))} |"
+    return _template("table.md.j2", escape_markdown).render(built=built, cell=format_cell)
 
 
 def latex(built: BuiltTable) -> str:
     """Return a booktabs table for \\input, which breaks across pages."""
-    table, columns = built.table, built.columns
-    alignment = "".join("l" if column.is_text else "r" for column in columns)
-    notes = " ".join(map(escape_latex, (table.declaration.caption, *built.notes)))
-    lines = [
-        "% Needs \\usepackage{booktabs,longtable}.",
-        r"{\scriptsize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{longtable}}{{{alignment}}}",
-        rf"\caption{{{notes}}}\label{{tab:{table.name.replace('_', '-')}}} \\",
-        r"\toprule",
-        _latex_row([column.title for column in columns]),
-        r"\midrule",
-        r"\endhead",
-    ]
-    for number, (heading, rows) in enumerate(built.groups.items()):
-        lines += [r"\midrule"] if number else []
-        text = rf"\emph{{{escape_latex(heading)}}}"
-        lines += [rf"\multicolumn{{{len(columns)}}}{{l}}{{{text}}} \\"] if heading else []
-        lines += [_latex_row([format_cell(column, row) for column in columns]) for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}"]) + "\n"
+    return _template("table.tex.j2", escape_latex, **_LATEX_SYNTAX).render(
+        built=built, cell=format_cell
+    )
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(map(escape_latex, cells)) + r" \\"
+def _template(name: str, escape: Callable[[str], str], **syntax: Any) -> Template:
+    """Return a template of this folder, whose values are escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER), finalize=escape,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, **syntax,
+    )  # fmt: skip
+    return environment.get_template(name)
 
 
 def rich_table(built: BuiltTable, fields: Sequence[str] = ()) -> RichTable:
