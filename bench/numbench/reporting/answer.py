@@ -21,6 +21,13 @@ _MAX_COMPARED = 3
 """The best run is compared with at most so many others in words."""
 
 
+_VERDICTS = {
+    "better": "significantly higher",
+    NOT_SIGNIFICANT: NOT_SIGNIFICANT,
+    "worse": "significantly lower",
+}
+
+
 class Answer(NamedTuple):
     """What a report says about the runs on a dataset: one run against the others first."""
 
@@ -145,19 +152,11 @@ def _references(data: ReportData, group: DatasetGroup, index: int, task: str) ->
     closest = nearest(data, group, index, task)
     if closest is None:
         return ""
-    parts = [
-        f"{verdicts[verdict]} {text}"
-        for verdict, text in (
-            ("better", "significantly higher"),
-            (NOT_SIGNIFICANT, NOT_SIGNIFICANT),
-            ("worse", "significantly lower"),
-        )
-        if verdicts[verdict]
-    ]
+    texts = [f"{verdicts[each]} {text}" for each, text in _VERDICTS.items() if verdicts[each]]
     count = verdicts.total()
     what = f"{count} {data.reference_noun}{'s' * (count > 1)}"
     distance = _distance(data, closest)
-    return f"{what}: {', '.join(parts)}. The nearest is {_label(data, closest)}, {distance}."
+    return f"{what}: {', '.join(texts)}. The nearest is {_label(data, closest)}, {distance}."
 
 
 def _label(data: ReportData, one: PairDifference) -> str:

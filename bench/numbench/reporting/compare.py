@@ -26,6 +26,7 @@ from numbench.reporting.comparisons import (
     compare_values,
     task_name,
 )
+from numbench.reporting.declarations import Sentences
 from numbench.reporting.regression import (
     ComparedRun,
     ComparedTask,
@@ -46,6 +47,8 @@ from numbench.stats.intervals import ALPHA
 from numbench.stats.multiple_testing import holm
 
 T = TypeVar("T")
+
+_text = Sentences(__file__)
 
 MIN_COMMON = 6
 """Common questions of a task; with fewer, no difference is significant."""
@@ -81,9 +84,7 @@ def compare(
         raise BadInput("--margin is in points of a score; horizon runs have none")
     if any(sizes) and not all(sizes):
         horizon, other = (old, new) if sizes[0] else (new, old)
-        raise BadInput(
-            f"{horizon} is a horizon run and {other} is not: compare two of the same kind"
-        )
+        raise BadInput(_text("mixed", horizon=horizon, other=other))
     if all(sizes):
         result = compare_sizes(read_run(old), read_run(new), partial, on)
     else:
@@ -107,20 +108,16 @@ def compare_scores(
     else:
         before = _side_of(score_dataset_run(old, protocol))
     if before.values.dataset != after.values.dataset:
-        raise BadInput(
-            f"{old} uses dataset {before.run.dataset}, {new} uses dataset {after.run.dataset}: "
-            "only runs on the same dataset can be compared"
-        )
+        names = {"old_dataset": before.run.dataset, "new_dataset": after.run.dataset}
+        raise BadInput(_text("datasets", old=old, new=new, **names))
     old_items, new_items = _chosen_tasks([(old, before.items), (new, after.items)], on)
     both = [task for task in old_items if task in new_items]
     if not any(any(items.values()) for items in old_items.values()):
         raise BadInput(f"{old}: no answered items to compare with")
     common = max(len(old_items[task].keys() & new_items[task].keys()) for task in both)
     if common < MIN_COMMON and not partial:
-        raise BadInput(
-            f"{old} and {new} have at most {common} common questions per task: a "
-            f"comparison needs {MIN_COMMON} (--partial compares them anyway)"
-        )
+        counts = {"common": common, "needed": MIN_COMMON}
+        raise BadInput(_text("few_questions", old=old, new=new, **counts))
     chosen = [
         RunValues(side.values.dataset, {task: side.values.tasks[task] for task in both})
         for side in (after, before)
@@ -133,7 +130,7 @@ def compare_scores(
     gaps = list(_gaps(old_items, new_items, after.info.samples))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
-        gaps.append(f"no common answers, so nothing is excluded: {', '.join(untested)}")
+        gaps.append(_text("nothing_excluded", tasks=", ".join(untested)))
     differences = setting_differences(before.info, after.info)
     notes = [
         *_served(before.served, after.served),
@@ -153,28 +150,25 @@ def _decisive_first(
     differences: Sequence[PairDifference], on: Sequence[str] | None
 ) -> tuple[ComparedTask, ...]:
     """Return the results that decide, then the others, with Holm's correction over the tasks."""
-    overall = [one._replace(p_adjusted=one.p) for one in differences if one.task == ALL]
+    # A single task is its own mean.
+    overall = [] if on else [one for one in differences if one.task == ALL]
     tasks = [one for one in differences if one.task != ALL]
     p_values = holm([one.p for one in tasks])
-    tasks = [one._replace(p_adjusted=p) for one, p in zip(tasks, p_values, strict=True)]
-    # A single task is its own mean.
-    if on or not overall:
-        return tuple(_compared_task(one, True) for one in tasks)
-    of_tasks = (_compared_task(one, False) for one in tasks)
-    return (_compared_task(overall[0], True), *of_tasks)
+    return (
+        *(_compared_task(one, one.p, True) for one in overall),
+        *(_compared_task(one, p, not overall) for one, p in zip(tasks, p_values, strict=True)),
+    )
 
 
 def _not_excluded(tasks: Sequence[ComparedTask], margin: float) -> Iterator[str]:
     if failed := [task for task in tasks if not excludes(task, margin)]:
         listed = ", ".join(f"{task_name(one.task)} {one.at_least:+.1f}" for one in failed)
-        yield (
-            f"a regression of more than {margin:g} points is not excluded (with 95% confidence, at "
-            f"least: {listed})"
-        )
+        yield _text("not_excluded", margin=margin, tasks=listed)
 
 
-def _compared_task(one: PairDifference, decides: bool) -> ComparedTask:
-    new, old = one.means
+def _compared_task(one: PairDifference, p: float, decides: bool) -> ComparedTask:
+    """Return a result with its corrected p-value."""
+    one, (new, old) = one._replace(p_adjusted=p), one.means
     change = f"{one.difference:+.1f} [{one.low:+.1f}, {one.high:+.1f}]"
     return ComparedTask(
         one.task, old, new, one.difference, one.low, one.high, one.p_adjusted, one.verdict,
@@ -188,25 +182,22 @@ def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[s
     if margin is not None:
         low = [f"{task_name(task.task)} {task.old:.1f}" for task in decisive if task.old <= margin]
         if low:
-            known = ", ".join(low)
-            yield f"no regression can exceed {margin:g} points from {known}; lower --margin"
+            yield _text("margin_too_large", margin=margin, tasks=", ".join(low))
         return
     few = [task_name(task.task) for task in decisive if task.detectable is None]
     if few or not decisive:
         yield "too few common answers to find any drop" + f": {', '.join(few)}" * bool(few)
     for task in decisive:
         if task.detectable is not None and task.detectable > task.old:
-            yield (
-                f"no drop of {task_name(task.task)} can be found: it would have to fall by "
-                f"{task.detectable:.1f} points from {task.old:.1f}; ask more questions"
-            )
+            name, least = task_name(task.task), task.detectable
+            yield _text("no_drop", task=name, detectable=least, old=task.old)
 
 
 def _gaps(old: ItemsByTask, new: ItemsByTask, samples: int) -> Iterator[str]:
     """Yield which tasks and answers only the old run has. samples: of the new one, per item."""
     if missing := [task_name(task) for task in old if task not in new]:
         what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
-        yield f"{what} missing from the new run"
+        yield _text("missing", tasks=what)
     by_task = {}
     for task in (task for task in old if task in new):
         # An item that the new run does not include has no answer.
@@ -217,20 +208,17 @@ def _gaps(old: ItemsByTask, new: ItemsByTask, samples: int) -> Iterator[str]:
     if tasks := known.incomplete_tasks:
         answered, total = map(sum, zip(*(known.by_task[task] for task in tasks), strict=True))
         where = task_name(tasks[0]) if len(tasks) == 1 else f"{len(tasks)} tasks"
-        what = "questions" if samples == 1 else "samples"
-        yield (
-            f"{answered} of {total} previously answered {what} of {where} answered again (at "
-            f"least {MIN_ANSWERED_PERCENT}% required per task)"
-        )
+        yield _text(
+            "fewer_answers", answered=answered, total=total, tasks=where,
+            unit="questions" if samples == 1 else "samples", percent=MIN_ANSWERED_PERCENT,
+        )  # fmt: skip
 
 
 def _notes(old: ItemsByTask, new: ItemsByTask, tasks: Sequence[ComparedTask]) -> Iterator[str]:
     """Yield what was not compared, and which tasks are worse that do not decide."""
     if worse := [task.task for task in tasks if task.verdict == "worse" and not task.decides]:
-        yield (
-            f"Significantly worse, but does not decide: {', '.join(map(task_name, worse))} "
-            f"(to let it decide: --on {','.join(worse)})."
-        )
+        names = ", ".join(map(task_name, worse))
+        yield _text("does_not_decide", tasks=names, names=",".join(worse))
     yield from only_in("old", [task for task in old if task not in new])
     yield from only_in("new", [task for task in new if task not in old])
     lengths, once = set(), 0
@@ -240,10 +228,9 @@ def _notes(old: ItemsByTask, new: ItemsByTask, tasks: Sequence[ComparedTask]) ->
             once += len((_answered(one) ^ _answered(two)) & common)
     for first, second, compared in sorted(lengths):
         if not first == second == compared:
-            what = f"compared: the {compared} that both include"
-            yield f"Questions per task: {first} (old), {second} (new); {what}."
+            yield _text("questions", old=first, new=second, compared=compared)
     if once:
-        yield f"Questions answered by only one run: {once}."
+        yield _text("answered_by_one", count=once)
 
 
 def _answered(counts: Mapping[str, int]) -> set[str]:
@@ -252,7 +239,7 @@ def _answered(counts: Mapping[str, int]) -> set[str]:
 
 def _served(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     for name, warnings in (("old", old), ("new", new)):
-        yield from (f"The {name} run: {warning}." for warning in warnings)
+        yield from (_text("served", name=name, warning=warning) for warning in warnings)
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -384,11 +371,10 @@ def compare_sizes(
         if before[task].largest != after[task].largest
     ]
     if limited:
-        which = f"compared up to the smaller one: {', '.join(limited)}"
-        notes.append(f"The runs end at different sizes; {which}.")
+        notes.append(_text("largest_sizes", tasks=", ".join(limited)))
     notes += only_in("new", [task for task in after if task not in before])
     lacking = ", ".join(task_name(task) for task in before if task not in after)
-    gaps = [f"{lacking} missing from the new run"] if lacking else []
+    gaps = [_text("missing", tasks=lacking)] if lacking else []
     first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
     differences = setting_differences(old_run.info, new_run.info)
     served = _served(old_run.served.warnings, new_run.served.warnings)
@@ -429,9 +415,6 @@ def _ratio(old: TaskHorizon, new: TaskHorizon, shift: HorizonShift) -> str:
 
 def _fits(name: str, horizons: dict[str, TaskHorizon], tasks: Sequence[str]) -> Iterator[str]:
     if doubtful := [task_name(t) for t in tasks if not horizons[t].fits or horizons[t].is_doubtful]:
-        yield (
-            f"A logistic curve may not describe the answers of the {name} run to "
-            f"{', '.join(doubtful)}: the interval of the ratio may be too narrow."
-        )
+        yield _text("doubtful_fits", name=name, tasks=", ".join(doubtful))
     if unfinished := [task_name(t) for t in tasks if horizons[t].stop is None]:
-        yield f"Unfinished in the {name} run: {', '.join(unfinished)}."
+        yield _text("unfinished", name=name, tasks=", ".join(unfinished))
