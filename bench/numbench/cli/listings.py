@@ -164,6 +164,7 @@ def _models_table(pattern: str) -> RenderableType:
     from rich.text import Text
 
     from numbench.core.secrets import key_from_environment, load_env_file
+    from numbench.ecosystem.export import render_template
     from numbench.models.catalogue import (
         describe_hosted,
         find_model_provider,
@@ -212,27 +213,11 @@ def _models_table(pattern: str) -> RenderableType:
     }
     table = record_table(set_result(listed), columns)
     table.columns[3].max_width = _LEVELS_WIDTH
-    notices = [f"{each.name} {each.retirement}." for each in listed if each.retirement]
-    in_process = [plugin for plugin in all_providers() if plugin.in_process]
-    hosted = [plugin for plugin in all_providers() if not plugin.in_process]
-    rest = len(matching) - _MAX_ROUTES
-    notes = (
-        *([f"{rest:,} more: narrow the pattern."] if rest > 0 else []),
-        "$: US dollars per million tokens, in and out; ≈: another provider's price; ?: unknown",
-        "price, or a level that the provider may refuse.",
-        *notices,
-        "Prices: the paper's models, from its receipts of 2025; others, as announced or from the",
-        f"{source}. Your own: {USER_CATALOGUE}.",
-        "API keys:",
-        *(f"  {key} ({state})" for key, state in keys.items()),
-        "",
-        "Other models, by route (to search them: numbench models PATTERN):",
-        *(f"  {', '.join(plugin.routes)}" for plugin in hosted),
-        "Any OpenAI-compatible server: openai/NAME with --base-url URL.",
-        "In this process, without an API key:",
-        *(f"  {', '.join(plugin.routes)}" for plugin in in_process),
-    )
-    return Group(table, Text("\n" + "\n".join(notes)))
+    notes = render_template(
+        "models.txt.j2", "numbench.cli", rest=len(matching) - _MAX_ROUTES, listed=listed,
+        source=source, catalogue=USER_CATALOGUE, keys=keys, providers=all_providers(),
+    )  # fmt: skip
+    return Group(table, Text(f"\n{notes.rstrip()}"))
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -107,15 +107,11 @@ class CommandGroups(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a list of commands for each group."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        records = [
-            (
-                getattr(each, "rich_help_panel", None) or "Commands",
-                (name, each.get_short_help_str(80)),
-            )
-            for name, each in commands
-            if each
-        ]
+        records = []
+        for name in self.list_commands(ctx):
+            each: Any = self.get_command(ctx, name)
+            panel = getattr(each, "rich_help_panel", None) or "Commands"
+            records.append((panel, (name, each.get_short_help_str(80))))
         _write_sections(formatter, dict.fromkeys(panel for panel, _ in records), records)
 
 

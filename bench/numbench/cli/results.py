@@ -99,10 +99,8 @@ def compare(
     print_lines(compared.summary)
     if output == "github":
         kind = "error" if compared.failures else "notice"
-        for level, text in (
-            *(("warning", note) for note in compared.notes),
-            (kind, compared.summary),
-        ):
+        texts = [*(("warning", note) for note in compared.notes), (kind, compared.summary)]
+        for level, text in texts:
             print_lines(f"::{level} title=numbench compare::{text.replace('%', '%25')}")
     if compared.failures:
         failures = "; ".join(compared.failures)

@@ -213,12 +213,8 @@ def _print_plans(plans: Sequence[Plan]) -> None:
     """Print what runs would send and cost, which is the result of a dry run."""
     from numbench.runner.plan_table import plan_table
 
-    set_result(
-        [
-            PlannedRun(each.path, each.title, each.tasks, each.total, each.notes, each.highest_cost)
-            for each in plans
-        ]
-    )
+    shown = [PlannedRun(p.path, p.title, p.tasks, p.total, p.notes, p.highest_cost) for p in plans]
+    set_result(shown)
     console().print(plan_table(plans))
 
 

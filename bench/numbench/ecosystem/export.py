@@ -123,12 +123,12 @@ def copy_notice(source: Dataset, out: Path) -> list[Path]:
     return [out / NOTICE]
 
 
-def render_template(template: str, /, **values: object) -> str:
-    """Return a template of this folder with its values."""
+def render_template(template: str, package: str = "numbench.ecosystem", /, **values: object) -> str:
+    """Return a template of a package with its values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("numbench.ecosystem", ""),
+        loader=PackageLoader(package, ""),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
