@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -22,6 +22,8 @@ from numbench.tasks.prompts import load_prompt_set
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
     from inspect_ai.model import ModelOutput, ModelUsage
+
+T = TypeVar("T")
 
 
 def import_logs(paths: Sequence[Path], out: Path, dataset: str | None = None) -> list[Path]:
@@ -90,21 +92,15 @@ def _read_log(path: Path, folder: Path, dataset: str | None) -> tuple[RunInfo, l
         source = _find_dataset(path, name, str(metadata.get("dataset_sha256") or ""), dataset)
         info = _rebuilt_info(log, source, folder)
     else:
-        try:
-            info = msgspec.convert(exported, RunInfo)
-        except msgspec.ValidationError as error:
-            raise BadInput(
-                f"{path}: eval.metadata.run is not a run of numbench: {error}"
-            ) from error
+        place = f"{path}: eval.metadata.run is not a run of numbench"
+        info = _convert(place, exported, RunInfo)
         source = _find_dataset(path, info.dataset.name, info.dataset.sha256, dataset)
         info = msgspec.structs.replace(info, source="imported", dataset=source.ref(folder))
     responses = []
     # Inspect asks invalidated samples again: they are open questions of the run.
     for sample in (each for each in log.samples if each.invalidation is None):
         place = f"{path}, sample {sample.id}, epoch {sample.epoch}"
-        _check_question(
-            place, source, sample, any_text=bool(info.transform) or info.prompt.name != PAPER
-        )
+        _check_question(place, source, sample, any_text=bool(info.variant_label))
         responses.append(_response(sample) if exported is None else _own_response(place, sample))
     return info, responses
 
@@ -154,10 +150,14 @@ def _own_response(place: str, sample: EvalSample) -> Response:
     if not isinstance(record, dict):
         raise BadInput(f"{place}: metadata.response, the record of the response, is missing")
     texts = {"text": sample.output.completion, "reasoning_text": _reasoning_text(sample.output)}
+    return _convert(f"{place}: metadata.response", record | texts, Response)
+
+
+def _convert(place: str, value: object, kind: type[T]) -> T:
     try:
-        return msgspec.convert(record | texts, Response)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{place}: metadata.response: {error}") from error
+        raise BadInput(f"{place}: {error}") from error
 
 
 def _response(sample: EvalSample) -> Response:

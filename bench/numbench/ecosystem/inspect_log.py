@@ -74,13 +74,13 @@ def to_log(run: ScoredRun) -> EvalLog:
         if row.response is not None
     ]
     usages = [sample.output.usage for sample in samples if sample.error is None]
-    known = [usage for usage in usages if usage is not None]
-    is_known = bool(known) and len(known) == len(usages)
+    # Without the usage of a sample, that of the run is unknown.
+    known = usages if all(usages) else []
     log = EvalLog(
         status="success" if len(samples) == len(rows) else "cancelled",
         eval=_spec(run, rows, complete=bool(prefixes)),
         stats=EvalStats(
-            model_usage={run.info.model: sum(known, start=ModelUsage())} if is_known else {}
+            model_usage={run.info.model: sum(known, start=ModelUsage())} if known else {}
         ),
         samples=samples,
     )
