@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -103,16 +104,13 @@ def item_texts(selected: Mapping[str, ShownTask]) -> Iterator[Text]:
 
 def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:
     item, _, score = row
-    if item_filter.wrong and score.exact_match:
-        return False
-    if item_filter.kinds and categorize(score) not in item_filter.kinds:
-        return False
-    if item_filter.ids and not item.id.startswith(tuple(item_filter.ids)):
-        return False
-    if item_filter.difficulty is None:
-        return True
-    smallest, largest = item_filter.difficulty
-    return smallest <= item.difficulty.base10 <= largest
+    smallest, largest = item_filter.difficulty or (-math.inf, math.inf)
+    return (
+        not (item_filter.wrong and score.exact_match)
+        and (not item_filter.kinds or categorize(score) in item_filter.kinds)
+        and (not item_filter.ids or item.id.startswith(tuple(item_filter.ids)))
+        and smallest <= item.difficulty.base10 <= largest
+    )
 
 
 def _item(row: ScoredItem, samples: int) -> Text:

@@ -59,11 +59,6 @@ class RunFindings(NamedTuple):
         return sorted(counts, key=lambda count: count.p_value)
 
     @property
-    def is_noteworthy(self) -> bool:
-        """Whether anything is above chance."""
-        return bool(self.significant) or self.evidence.is_flagged
-
-    @property
     def sentence(self) -> str:
         """All findings in plain words."""
         return f"{self._matches()} {self._float64() if self.evidence.decisive else ''}".rstrip()

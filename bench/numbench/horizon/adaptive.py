@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from numbench.horizon import CERTAINTY, Limits, StopReason
-from numbench.horizon.psychometric import Floats, Posterior
+from numbench.horizon.psychometric import LOG2_HORIZONS, Floats, Posterior
 
 SMALLEST_ROUND, ROUND_SHARE = 4, 4
 """A round has a quarter as many items as all rounds before it, and at least four."""
@@ -126,7 +126,9 @@ class AdaptiveDesign:
         No question is between a size and the next integer, so no further answer says where in
         between h50 is.
         """
-        beyond = {size: self.posterior.probability_beyond(size) for size in self.sizes}
+        weights = self.posterior.horizon_weights()
+        # The probability that h50 is above a size.
+        beyond = {n: float(weights[np.log2(n) < LOG2_HORIZONS].sum()) for n in self.sizes}
         if beyond[self.sizes[-1]] >= CERTAINTY:
             return "above"
         if beyond[self.sizes[0]] <= 1 - CERTAINTY:

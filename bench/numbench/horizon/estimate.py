@@ -194,15 +194,9 @@ def _count_by_size(task: Task, outcomes: Sequence[SizeOutcome]) -> tuple[SizeCou
     counts = []
     for size, known in sorted(by_size.items()):
         tokens = sorted(outcome.tokens for outcome in known if outcome.tokens is not None)
-        counts.append(
-            SizeCount(
-                size,
-                right=float(sum(outcome.right for outcome in known)),
-                total=len(known),
-                tokens=float(np.mean(tokens)) if tokens else None,
-                guess=task.chance_accuracy(size),
-            )
-        )
+        right = float(sum(outcome.right for outcome in known))
+        mean = float(np.mean(tokens)) if tokens else None
+        counts.append(SizeCount(size, right, len(known), mean, task.chance_accuracy(size)))
     return tuple(counts)
 
 

@@ -229,10 +229,6 @@ class Posterior:
         """Return the posterior probability of each of `LOG2_HORIZONS`."""
         return np.asarray(self._weights.sum(axis=1))
 
-    def probability_beyond(self, size: float) -> float:
-        """Return the posterior probability that h50 is above a size."""
-        return float(self.horizon_weights()[np.log2(size) < LOG2_HORIZONS].sum())
-
     def sample_predictions(self, count: int) -> Floats:
         """Return p at each size for `count` draws from the posterior, shape (count, sizes)."""
         cumulative = np.cumsum(self._weights)

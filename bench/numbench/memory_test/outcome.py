@@ -110,11 +110,8 @@ def outcome(
     folder: Path, registration: Registration, frozen: ScoredRun, fresh: ScoredRun
 ) -> Outcome:
     """Return the outcome of a memory test with its two runs."""
-    strata = [
-        stratum
-        for task in registration.tasks
-        if (stratum := _stratum(task, registration.pairs, frozen, fresh)) is not None
-    ]
+    known = (_stratum(task, registration.pairs, frozen, fresh) for task in registration.tasks)
+    strata = [stratum for stratum in known if stratum is not None]
     nothing = (PairedTask(OVERALL, None, None, None, None),)
     rows = paired_tasks(strata) if strata else nothing
     result = Outcome(folder, frozen.info.display, registration, rows, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -114,11 +114,9 @@ def task_name(task: str) -> str:
     return "All" if task == ALL else TASKS[task].display
 
 
-def compare_runs(
-    runs: Sequence[ScoredRun], one_sided: bool = False, metric: Metric = "score"
-) -> Comparisons:
+def compare_runs(runs: Sequence[ScoredRun], metric: Metric = "score") -> Comparisons:
     """Compare every two runs on the same dataset; see `compare_values`."""
-    return compare_values([run_values(run) for run in runs], None, one_sided, metric)
+    return compare_values([run_values(run) for run in runs], metric=metric)
 
 
 def compare_values(
@@ -143,7 +141,21 @@ def compare_values(
                 groups[runs[left].dataset, common].append((left, right))
     differences: list[PairDifference] = []
     for (_, tasks), members in groups.items():
-        differences += _differences(runs, members, tasks, metric, one_sided, decisive)
+        indices = sorted({index for pair in members for index in pair})
+        columns = [(indices.index(left), indices.index(right)) for left, right in members]
+        strata = [_stratum([runs[i].tasks[task] for i in indices], metric) for task in tasks]
+        comparison = compare(strata, columns, _MAXIMUM, one_sided, decisive)
+        for number, (left, right) in enumerate(members):
+            results = [of_task[number] for of_task in comparison.strata]
+            means = [_means(stratum, columns[number]) for stratum in strata]
+            if len(tasks) > 1:
+                results.append(comparison.overall[number])
+                means.append(tuple(np.mean(means, axis=0).tolist()))
+            known = [one for one in zip((*tasks, ALL), means, results, strict=False) if one[2]]
+            adjusted = holm([result.p for _, _, result in known if result])
+            for (task, mean, result), p in zip(known, adjusted, strict=True):
+                assert result
+                differences.append(PairDifference(left, right, task, mean, *result, p))
     position = {pair: number for number, pair in enumerate(wanted)}
     differences.sort(key=lambda d: position[d.left, d.right])
     return Comparisons(tuple(differences))
@@ -153,32 +165,6 @@ def _share_items(left: RunValues, right: RunValues, task: str) -> bool:
     if task not in left.tasks or task not in right.tasks:
         return False
     return bool(len(np.intersect1d(left.tasks[task].index, right.tasks[task].index)))
-
-
-def _differences(
-    runs: Sequence[RunValues],
-    pairs: Sequence[tuple[int, int]],
-    tasks: Sequence[str],
-    metric: Metric,
-    one_sided: bool,
-    decisive: int,
-) -> Iterator[PairDifference]:
-    """Yield the differences of pairs that have the same tasks in common."""
-    members = sorted({index for pair in pairs for index in pair})
-    columns = [(members.index(left), members.index(right)) for left, right in pairs]
-    strata = [_stratum([runs[index].tasks[task] for index in members], metric) for task in tasks]
-    comparison = compare(strata, columns, _MAXIMUM, one_sided, decisive)
-    for number, (left, right) in enumerate(pairs):
-        results = [of_task[number] for of_task in comparison.strata]
-        means = [_means(stratum, columns[number]) for stratum in strata]
-        if len(tasks) > 1:
-            results.append(comparison.overall[number])
-            means.append(tuple(np.mean(means, axis=0).tolist()))
-        known = [one for one in zip((*tasks, ALL), means, results, strict=False) if one[2]]
-        adjusted = holm([result.p for _, _, result in known if result])
-        for (task, mean, result), p in zip(known, adjusted, strict=True):
-            assert result
-            yield PairDifference(left, right, task, mean, *result, p)
 
 
 def _stratum(values: Sequence[TaskValues], metric: Metric) -> Stratum:

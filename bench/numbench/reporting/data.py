@@ -119,29 +119,21 @@ class ReportData:
         """The runs, then the references."""
         return (*self.runs, *self.references)
 
-    @property
-    def member_labels(self) -> list[str]:
-        """The labels of the configurations, then of the measurements of horizons."""
-        return [*(one.label for one in self.configurations), *(one.label for one in self.horizons)]
-
     @cached_property
     def datasets(self) -> tuple[DatasetGroup, ...]:
         """The datasets of the runs, in their order."""
         groups = []
         for sha256 in dict.fromkeys(run.values.dataset for run in self.runs):
-            indices = tuple(i for i, run in enumerate(self.runs) if run.values.dataset == sha256)
-            first = self.runs[indices[0]]
-            own = {task for index in indices for task in self.runs[index].values.tasks}
+            members = [
+                i for i, one in enumerate(self.configurations) if one.values.dataset == sha256
+            ]
+            runs = tuple(i for i in members if i < len(self.runs))
+            first = self.runs[runs[0]]
+            own = {task for index in runs for task in self.runs[index].values.tasks}
             tasks = tuple(task for task in TASKS if task in own)
             questions = sum(map(len, first.scored.dataset.by_task.values()))
-            references = tuple(
-                i
-                for i, one in enumerate(self.references, len(self.runs))
-                if one.values.dataset == sha256
-            )
-            groups.append(
-                DatasetGroup(first.dataset, sha256, tasks, questions, indices, references)
-            )
+            references = tuple(members[len(runs) :])
+            groups.append(DatasetGroup(first.dataset, sha256, tasks, questions, runs, references))
         return tuple(groups)
 
     @cached_property

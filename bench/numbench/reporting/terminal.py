@@ -43,11 +43,8 @@ def terminal_report(
     found = {known.group.sha256: known.sentences for known in answers(data)}
     for group in data.datasets:
         shown = _shown_references(data, group)
-        parts += [
-            Text(),
-            Text(group.heading, style="bold"),
-            *_score_tables(data, group, shown, width),
-        ]
+        parts += [Text(), Text(group.heading, style="bold")]
+        parts += _score_tables(data, group, shown, width)
         if shown:
             parts.append(Text(_references_note(data, group, shown), style="dim"))
         parts += [Text(), *map(Text, found.get(group.sha256, ()))]
@@ -84,9 +81,8 @@ def _score_tables(
         part = members[start : start + size]
         columns, rows = [Column("task", "Task")], []
         for number, one in enumerate(part):
-            heading = [one.model, one.level, one.note, data.part_of(one)]
-            kinds = {"reference": PUBLISHED, "baseline": "baseline"}
-            heading += filter(None, [kinds.get(one.source)])
+            kind = {"reference": PUBLISHED, "baseline": "baseline"}.get(one.source, "")
+            heading = [one.model, one.level, one.note, data.part_of(one), kind]
             lines = [line for text in heading for line in wrap(text, _COLUMN_WIDTH)]
             columns.append(Column(f"score{number}", "\n".join(lines), ".1f"))
             columns += [Column(f"by_value{number}", "By value", ".1f")] * by_value
@@ -127,11 +123,10 @@ def _references_note(data: ReportData, group: DatasetGroup, shown: Sequence[int]
 
 def _further_tables(result: ReportResult) -> Iterator[RenderableType]:
     """Yield the effects of wordings and notations on all tasks, and the sizes of horizons."""
-    if (variants := result.tables.get("variants")) is not None:
-        rows = tuple(row for row in variants.rows if not row.task)
-        if rows:
-            yield Text("\nOther wordings and notations", style="bold")
-            yield rich_table(variants._replace(rows=rows), _VARIANT_FIELDS)
+    variants = result.tables.get("variants")
+    if variants and (rows := tuple(row for row in variants.rows if not row.task)):
+        yield Text("\nOther wordings and notations", style="bold")
+        yield rich_table(variants._replace(rows=rows), _VARIANT_FIELDS)
     if (built := result.tables.get("horizons")) is not None:
         yield Text()
         yield from _horizon_parts(built)

@@ -77,20 +77,18 @@ class RunValues:
 
 def run_values(run: ScoredRun) -> RunValues:
     """Return the values of a scored run. Items count as in the means of its protocol."""
-    tasks = {task: _run_task_values(run, task) for task in run.rows}
+    tasks = {}
+    for task in run.rows:
+        rows = counted_rows(run, task)
+        columns = {
+            "score": 100 * rows.headline,
+            "exact_match": 100.0 * rows.columns["exact_match"],
+            "by_value": 100 * rows.by_value,
+            "generated_tokens": rows.columns["tokens"],
+            "cost": rows.columns["cost"],
+        }
+        tasks[task] = _values_of_rows(run, task, rows, columns)
     return RunValues(run.dataset.manifest.sha256, tasks)
-
-
-def _run_task_values(run: ScoredRun, task: str) -> TaskValues:
-    rows = counted_rows(run, task)
-    columns = {
-        "score": 100 * rows.headline,
-        "exact_match": 100.0 * rows.columns["exact_match"],
-        "by_value": 100 * rows.by_value,
-        "generated_tokens": rows.columns["tokens"],
-        "cost": rows.columns["cost"],
-    }
-    return _values_of_rows(run, task, rows, columns)
 
 
 def _values_of_rows(

@@ -120,11 +120,12 @@ def content_security_policy(style: str, script: str) -> str:
 def _page_data(data: ReportData, responses: int) -> dict[str, object]:
     """Return what the script needs before the items are decompressed."""
     several = len(data.datasets) > 1
+    labels = [one.label for one in data.configurations] + [one.label for one in data.horizons]
     return {
         "tasks": {task: TASKS[task].display for task in data.tasks},
         "kinds": {kind.name: f"{kind.display}. {kind.definition}" for kind in CATEGORIES},
         "responses": responses,
-        "members": [escape_invisible(label) for label in data.member_labels],
+        "members": list(map(escape_invisible, labels)),
         "runs": [
             {
                 "label": escape_invisible(f"{run.label}, {run.dataset}" if several else run.label),

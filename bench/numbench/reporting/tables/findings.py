@@ -30,7 +30,7 @@ def _notes(data: ReportData) -> Sequence[str]:
     return [
         f"{data.runs[index].label}: {known.sentence}"
         for index, known in data.findings
-        if known.is_noteworthy
+        if known.significant or known.evidence.is_flagged
     ]
 
 

@@ -16,26 +16,24 @@ from numbench.tasks import TASKS
 def _rows(data: ReportData) -> Iterator[Row]:
     for outcome in data.memory_tests:
         for row in outcome.rows:
-            result = row.result
-            is_mean = row.task not in TASKS
-            yield Row(
-                {
-                    "model": one_line(outcome.display),
-                    "level": one_line(outcome.registration.reasoning),
-                    "task": task_name(ALL if is_mean else row.task),
-                    "pairs": result.n if result else 0,
-                    "frozen": row.frozen,
-                    "fresh": row.fresh,
-                    "difference": result and Estimate(result.difference, result.low, result.high),
-                    "at_least": result.at_least if result else None,
-                    "at_most": result.at_most if result else None,
-                    "p": row.p,
-                    "margin": outcome.registration.rule.margin if is_mean else None,
-                    "verdict": (outcome.verdict or "none") if is_mean else None,
-                },
-                f"{one_line(outcome.label)}: {outcome.verdict or 'no verdict'}",
-                task="" if is_mean else row.task,
-            )
+            result, is_mean = row.result, row.task not in TASKS
+            # Some columns have the names of the fields of a result.
+            cells = {
+                **(result._asdict() if result else {}),
+                "model": one_line(outcome.display),
+                "level": one_line(outcome.registration.reasoning),
+                "task": task_name(ALL if is_mean else row.task),
+                "pairs": result.n if result else 0,
+                "frozen": row.frozen,
+                "fresh": row.fresh,
+                "difference": result and Estimate(result.difference, result.low, result.high),
+                "p": row.p,
+            }
+            if is_mean:
+                cells["margin"] = outcome.registration.rule.margin
+                cells["verdict"] = outcome.verdict or "none"
+            heading = f"{one_line(outcome.label)}: {outcome.verdict or 'no verdict'}"
+            yield Row(cells, heading, task="" if is_mean else row.task)
 
 
 def memory_sentence(outcome: Outcome) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from numbench.records import Status
 from numbench.reporting.comparisons import ALL, task_name
@@ -156,14 +156,12 @@ def _coverage(data: ReportData) -> Iterator[Row]:
     for index, run in enumerate(data.runs):
         for task, cell in run.cells.items():
             formats = run.formats.get(task)
-            cells: dict[str, Cell] = {
-                "questions": cell.n,
-                "counted": cell.counted,
+            # Most columns have the names of the fields of a summary.
+            cells: dict[str, Any] = {
+                **cell._asdict(),
                 **{status: cell.statuses.get(status, 0) for status in STATUSES},
-                "by_value": cell.by_value,
-                "compliance": cell.compliance,
+                "questions": cell.n,
                 "lenient": formats and formats.lenient,
-                "tokens_unknown": cell.tokens_unknown,
             }
             yield task_row(data, index, task, cells)
 

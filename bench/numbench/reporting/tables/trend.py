@@ -15,12 +15,10 @@ def _repeated_runs(data: ReportData) -> Iterator[list[int]]:
     more = ("tasks", "limit", "samples", "shard")
     infos = [run.scored.info for run in data.runs]
     for index in sorted(range(len(infos)), key=lambda index: infos[index].created):
-        for members in series:
-            if find_difference(infos[members[0]], infos[index], more) is None:
-                members.append(index)
-                break
-        else:
-            series.append([index])
+        alike = (each for each in series if not find_difference(infos[each[0]], infos[index], more))
+        if (members := next(alike, None)) is None:
+            series.append(members := [])
+        members.append(index)
     yield from (each for each in series if len({infos[index].created for index in each}) > 1)
 
 
