@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from numbench.core.decimal_numbers import SIGNIFICANT_DIGITS
 from numbench.forensics.agreement import round_to
@@ -30,11 +32,8 @@ from numbench.stats.intervals import Interval
 from numbench.stats.multiple_testing import holm
 from numbench.tasks import TASKS
 
-_VERDICTS = {
-    "float64 arithmetic": "The answers show float64 arithmetic",
-    "undecided": "Whether there is float64 arithmetic is undecided",
-    "no sign": "No sign of float64 arithmetic",
-}
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 class RunFindings(NamedTuple):
@@ -61,38 +60,16 @@ class RunFindings(NamedTuple):
     @property
     def sentence(self) -> str:
         """All findings in plain words."""
-        return f"{self._matches()} {self._float64() if self.evidence.decisive else ''}".rstrip()
+        known = {"tasks": TASKS, "computations": COMPUTATIONS, "most": MAX_ANSWERS}
+        return " ".join(_template().render(run=self, **known).split())
 
-    def _matches(self) -> str:
-        wrong = f"{self.wrong:,} wrong answers"
-        if self.drawn_from:
-            wrong += f" of {self.drawn_from:,}, at most {MAX_ANSWERS:,} random ones per task"
-        if shortened := self.shortened:
-            wrong += f" (without {shortened:,} that are the exact value in fewer digits)"
-        if not self.significant:
-            return f"None of the other computations occurs more often than by chance among {wrong}."
-        parts = "; ".join(
-            f"{TASKS[c.task].display}: {COMPUTATIONS[c.alternative]} "
-            f"{'once' if c.matches == 1 else f'{c.matches} times'}, "
-            f"{c.expected:{'.1f' if c.expected >= 0.1 else '.2g'}} expected"
-            for c in self.significant
-        )
-        return (
-            f"{self.matched:,} of {wrong} equal another computation that occurs more often than by "
-            f"chance ({parts})."
-        )
 
-    def _float64(self) -> str:
-        known = self.evidence
-        exponent = known.log10_factor
-        factor = f"{10**exponent:.2g}" if -3 < exponent < 3 else f"10^{exponent:.0f}"
-        share = 100 * (known.share.low if known.is_flagged else known.share.high)
-        return (
-            f"{_VERDICTS[known.verdict]}: {len(known.float64):,} of {len(known.decisive):,} "
-            "answers that separate it from exact arithmetic are its results (Bayes factor "
-            f"{factor}; {'at least' if known.is_flagged else 'at most'} {share:.1f}% "
-            "come from it)."
-        )
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    text = Path(__file__).with_name("findings.txt.j2").read_text("utf-8")
+    return Environment(undefined=StrictUndefined).from_string(text)
 
 
 def find_matches(runs: Sequence[ScoredRun]) -> list[tuple[int, RunFindings]]:
