@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,10 +15,12 @@ import pyarrow.parquet as pq
 from numbench.core import jsonl
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
-from numbench.scoring import ScoredItem, ScoredRows, ScoredRun, signature
-from numbench.stats.design import Column
+from numbench.scoring import ScoredRows, ScoredRun, signature
 
 _ROWS_AT_ONCE = 2_000
+
+_TYPES: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_SCHEMA = pa.schema({name: getattr(pa, kind)() for name, kind in _TYPES.items()})
 
 
 def write_scores(runs: Iterable[ScoredRun], path: Path) -> None:
@@ -50,19 +53,47 @@ def _tables(runs: Iterable[ScoredRun]) -> Iterator[pa.Table]:
 
 
 def _table(run: ScoredRun, task: str, rows: ScoredRows) -> pa.Table:
-    part = _Rows(run, task, rows, list(rows))
-    columns = _COLUMNS.values()
-    arrays = [pa.array(values(part), kind, from_pandas=True) for kind, values in columns]
+    values = _values(run, task, rows)
+    arrays = []
+    for field in _SCHEMA:
+        known = values[field.name]
+        # A text is the same for all rows.
+        known = [known] * len(rows) if isinstance(known, str) else known
+        arrays.append(pa.array(known, field.type, from_pandas=True))
     return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
-class _Rows(NamedTuple):
-    """Some rows of a run and task. read: with their questions and responses."""
-
-    run: ScoredRun
-    task: str
-    rows: ScoredRows
-    read: Sequence[ScoredItem]
+def _values(run: ScoredRun, task: str, rows: ScoredRows) -> dict[str, Any]:
+    """Return the values of each column, among others."""
+    read, columns = list(rows), rows.columns
+    usages = [row.response and row.response.usage for row in read]
+    counts = rows.is_answered | (run.protocol == "paper")
+    return {
+        **{name: columns[name] for name in columns.dtype.names or ()},
+        "run": run.path.as_posix(),
+        "model": one_line(run.info.display),
+        "reasoning": one_line(run.info.reasoning),
+        "dataset": dataset_label(run),
+        "task": task,
+        "item_id": [row.item.id for row in read],
+        "prompt": [row.item.prompt for row in read],
+        "answer": [_answer_text(row.item.answer) for row in read],
+        "parsed": [_answer_text(row.score.parsed) for row in read],
+        "text": [row.response and row.response.text for row in read],
+        "status": [row.score.status for row in read],
+        "rule": [row.score.rule for row in read],
+        # As in the means, 0 to 100; NaN for what does not count.
+        "score": np.where(counts, 100 * rows.headline, np.nan),
+        "error_kind": [row.score.error_kind for row in read],
+        "reasoning_tokens": [usage and usage.reasoning for usage in usages],
+        "visible_tokens": [usage and usage.visible for usage in usages],
+        "generated_tokens": columns["tokens"],
+        "input_tokens": [usage and usage.input for usage in usages],
+        "difficulty_base10": columns["difficulty"],
+        "difficulty_base2": [row.item.difficulty.base2 for row in read],
+        "protocol": run.protocol,
+        "signature": signature(run, task),
+    }
 
 
 def _answer_text(answer: Answer | None) -> str | None:
@@ -70,65 +101,3 @@ def _answer_text(answer: Answer | None) -> str | None:
     if answer is None or isinstance(answer, str):
         return answer
     return msgspec.json.encode(answer).decode()
-
-
-def _score(part: _Rows) -> Column:
-    """Return the scores as in the means, 0 to 100; NaN for what does not count."""
-    counts = part.rows.is_answered | (part.run.protocol == "paper")
-    return np.where(counts, 100 * part.rows.headline, np.nan)
-
-
-_Values = Callable[[_Rows], Any]
-
-
-def _same(value: Callable[[ScoredRun, str], str]) -> _Values:
-    """Return the values of a column that is the same for all rows of a run and task."""
-    return lambda part: [value(part.run, part.task)] * len(part.rows)
-
-
-def _of_row(value: Callable[[ScoredItem], object]) -> _Values:
-    return lambda part: [value(row) for row in part.read]
-
-
-def _usage(name: str) -> _Values:
-    return _of_row(lambda row: row.response and getattr(row.response.usage, name))
-
-
-def _column(name: str) -> _Values:
-    return lambda part: part.rows.columns[name]
-
-
-_COLUMNS: Mapping[str, tuple[pa.DataType, _Values]] = {
-    "run": (pa.string(), _same(lambda run, task: run.path.as_posix())),
-    "model": (pa.string(), _same(lambda run, task: one_line(run.info.display))),
-    "reasoning": (pa.string(), _same(lambda run, task: one_line(run.info.reasoning))),
-    "dataset": (pa.string(), _same(lambda run, task: dataset_label(run))),
-    "task": (pa.string(), _same(lambda run, task: task)),
-    "item_id": (pa.string(), _of_row(lambda row: row.item.id)),
-    "sample": (pa.int32(), _column("sample")),
-    "prompt": (pa.string(), _of_row(lambda row: row.item.prompt)),
-    "answer": (pa.string(), _of_row(lambda row: _answer_text(row.item.answer))),
-    "parsed": (pa.string(), _of_row(lambda row: _answer_text(row.score.parsed))),
-    "text": (pa.string(), _of_row(lambda row: row.response and row.response.text)),
-    "status": (pa.string(), _column("status")),
-    "rule": (pa.string(), _column("rule")),
-    "score": (pa.float64(), _score),
-    "exact_match": (pa.bool_(), _column("exact_match")),
-    "log_smape": (pa.float64(), _column("log_smape")),
-    "error_kind": (pa.string(), _column("error_kind")),
-    "correct_digits": (pa.int8(), _column("correct_digits")),
-    "reasoning_tokens": (pa.int64(), _usage("reasoning")),
-    "visible_tokens": (pa.int64(), _usage("visible")),
-    # Those that the tables average.
-    "generated_tokens": (pa.int64(), _column("tokens")),
-    "input_tokens": (pa.int64(), _usage("input")),
-    "cost": (pa.float64(), _column("cost")),
-    "latency": (pa.float64(), _column("latency")),
-    "difficulty_base10": (pa.int64(), _column("difficulty")),
-    "difficulty_base2": (pa.int64(), _of_row(lambda row: row.item.difficulty.base2)),
-    "protocol": (pa.string(), _same(lambda run, task: run.protocol)),
-    "signature": (pa.string(), _same(signature)),
-}
-"""Name → type and values."""
-
-_SCHEMA = pa.schema({name: kind for name, (kind, _) in _COLUMNS.items()})
