@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -61,9 +62,9 @@ def datasets() -> None:
     """
     from numbench.dataset.store import dataset_names, open_dataset
 
-    opened = {name: open_dataset(name).manifest for name in dataset_names()}
     listed = []
-    for name, manifest in opened.items():
+    for name in dataset_names():
+        manifest = open_dataset(name).manifest
         questions = sum(file.items for file in manifest.files)
         of_tasks = {file.task for file in manifest.files}
         listed.append(ListedDataset(name, manifest.split, questions, len(of_tasks)))
@@ -164,7 +165,6 @@ def _models_table(pattern: str) -> RenderableType:
     from rich.text import Text
 
     from numbench.core.secrets import key_from_environment, load_env_file
-    from numbench.ecosystem.export import render_template
     from numbench.models.catalogue import (
         describe_hosted,
         find_model_provider,
@@ -175,6 +175,7 @@ def _models_table(pattern: str) -> RenderableType:
     from numbench.models.facts import USER_CATALOGUE, HostedProvider
     from numbench.models.prices import find_price, load_model_map
     from numbench.models.providers import all_providers, find_provider
+    from numbench.reporting.declarations import text_template
 
     load_env_file()
     source = load_model_map().source
@@ -213,9 +214,10 @@ def _models_table(pattern: str) -> RenderableType:
     }
     table = record_table(set_result(listed), columns)
     table.columns[3].max_width = _LEVELS_WIDTH
-    notes = render_template(
-        "models.txt.j2", "numbench.cli", rest=len(matching) - _MAX_ROUTES, listed=listed,
-        source=source, catalogue=USER_CATALOGUE, keys=keys, providers=all_providers(),
+    template = text_template(Path(__file__).with_name("models.txt.j2"), trims=False)
+    notes = template.render(
+        rest=len(matching) - _MAX_ROUTES, listed=listed, source=source, catalogue=USER_CATALOGUE,
+        keys=keys, providers=all_providers(),
     )  # fmt: skip
     return Group(table, Text(f"\n{notes.rstrip()}"))
 

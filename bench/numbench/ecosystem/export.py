@@ -14,6 +14,7 @@ from numbench.core.jsonl import check_output_folder
 from numbench.dataset.store import MANIFEST, Dataset
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item, Score
+from numbench.reporting.declarations import text_template
 from numbench.scoring import has_requested_format, headline_score
 from numbench.tasks.prompts import load_prompt_set
 
@@ -123,16 +124,9 @@ def copy_notice(source: Dataset, out: Path) -> list[Path]:
     return [out / NOTICE]
 
 
-def render_template(template: str, package: str = "numbench.ecosystem", /, **values: object) -> str:
-    """Return a template of a package with its values."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader(package, ""),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(values)
+def render_template(name: str, **values: object) -> str:
+    """Return a template of this folder with its values."""
+    return text_template(Path(__file__).with_name(name), trims=False).render(values)
 
 
 def require_extra(module: str, extra: str) -> None:

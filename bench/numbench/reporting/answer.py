@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
+from numbench.reporting.declarations import text_template
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.render import format_number
 from numbench.reporting.values import Configuration
@@ -65,15 +66,40 @@ def _sentences(
     data: ReportData, group: DatasetGroup, order: Sequence[int], task: str
 ) -> tuple[str, ...]:
     """Return at most four sentences: the score, other runs, the price, published models."""
-    index = order[0]
+    runs, index = [data.runs[i] for i in order], order[0]
+    run, is_incomplete = runs[0], _is_incomplete(runs[0], task)
     others = [one for i in order[1:] if (one := _against(data, index, i, task))]
-    sentences = (
-        _score(data, group, order, task),
-        _other_runs(data, others),
-        _price(data, [index, *(one.left for one in others)], task),
-        _references(data, group, index, task),
+    references = [one for i in group.references if (one := _against(data, index, i, task))]
+    counts = Counter(one.verdict for one in references)
+    verdicts = (f"{counts[each]} {text}" for each, text in _VERDICTS.items() if counts[each])
+    alike = [one for one in runs if task != ALL or one.tasks == run.tasks]
+    peers = [one for one in alike if _is_incomplete(one, task) == is_incomplete]
+    means = [data.estimate(each, "score", task) or Estimate(0) for each in peers]
+    # The first run is the first of its peers.
+    shown = [format_number(mean.value, ".1f") for mean in means]
+    is_graded = task != ALL and TASKS[task].metric == "log_smape"
+    text = text_template(Path(__file__).with_suffix(".txt.j2")).render(
+        data=data,
+        group=group,
+        run=run,
+        runs=runs,
+        alike=alike,
+        peers=peers,
+        ties=shown.count(shown[0]),
+        is_incomplete=is_incomplete,
+        task="" if task == ALL else task_name(task),
+        score=_with_interval(means[0], ".1f"),
+        exact=data.estimate(run, "exact_match", task) if is_graded else None,
+        others=others,
+        most=_MAX_COMPARED,
+        price=_price(data, [index, *(one.left for one in others)], task),
+        references=references,
+        verdicts=", ".join(verdicts),
+        nearest=nearest(data, group, index, task),
+        alpha=ALPHA,
+        on_what=_on_what,
     )
-    return tuple(filter(None, sentences))
+    return tuple(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 def how_to_compare(data: ReportData) -> str:
@@ -101,87 +127,6 @@ def nearest(
     """Return the reference with the nearest mean, minus a run."""
     known = [one for other in group.references if (one := _against(data, index, other, task))]
     return min(known, key=lambda one: abs(one.difference), default=None)
-
-
-def _score(data: ReportData, group: DatasetGroup, order: Sequence[int], task: str) -> str:
-    score_of = partial(data.estimate, measure="score", task=task)
-    run = data.runs[order[0]]
-    mean = score_of(run)
-    assert mean
-    count = len(run.tasks)
-    of = f" of {len(group.tasks)}" if count < len(group.tasks) else ""
-    what = f"mean of {count}{of} tasks" if count > 1 else f"one task{of}"
-    runs = [data.runs[index] for index in order]
-    alike = runs if task != ALL else [one for one in runs if one.tasks == run.tasks]
-    is_incomplete = _is_incomplete(run, task)
-    what += f", {run.completeness} answered" if is_incomplete else ""
-    peers = [one for one in alike if _is_incomplete(one, task) == is_incomplete]
-    same = " with the same tasks" if len(alike) < len(runs) else ""
-    kind = "complete run" if len(peers) < len(alike) else "run"
-    where = f", the only {kind}{same}" if len(alike) > 1 else ""
-    if len(peers) > 1:
-        shown = [format_number(one.value, ".1f") for one in map(score_of, peers) if one]
-        ties = shown.count(format_number(mean.value, ".1f"))
-        highest = f"one of {ties} tied for highest" if ties > 1 else "the highest"
-        where = f", {highest} of {len(peers)} {kind}s{same}"
-    start = f"{task_name(task)}: " if task != ALL else ""
-    exact = data.estimate(run, "exact_match", task)
-    if task != ALL:
-        is_graded = exact and TASKS[task].metric == "log_smape"
-        what = f"log-sMAPE; {exact.value:.1f}% exactly correct" if is_graded and exact else ""
-    what = f" ({what})" if what else ""
-    score = _with_interval(mean, ".1f")
-    return f"{start}{run.label} scores {score}{what}{where} on {group.label}."
-
-
-def _other_runs(data: ReportData, others: Sequence[PairDifference]) -> str:
-    """Return how far other runs are from the best one, the first of the tables first."""
-    if not others:
-        return ""
-    parts = [f"{_label(data, one)}, {_distance(data, one)}" for one in others[:_MAX_COMPARED]]
-    more = len(others) - len(parts)
-    tail = f"; {more} more: table Comparisons" if more else ""
-    return f"Compared with it: {'; '.join(parts)}{tail}."
-
-
-def _references(data: ReportData, group: DatasetGroup, index: int, task: str) -> str:
-    """Return how many references are better, and the nearest one."""
-    verdicts: Counter[str] = Counter(
-        one.verdict for other in group.references if (one := _against(data, index, other, task))
-    )
-    closest = nearest(data, group, index, task)
-    if closest is None:
-        return ""
-    texts = [f"{verdicts[each]} {text}" for each, text in _VERDICTS.items() if verdicts[each]]
-    count = verdicts.total()
-    what = f"{count} {data.reference_noun}{'s' * (count > 1)}"
-    distance = _distance(data, closest)
-    return f"{what}: {', '.join(texts)}. The nearest is {_label(data, closest)}, {distance}."
-
-
-def _label(data: ReportData, one: PairDifference) -> str:
-    return data.configurations[one.left].label
-
-
-def _distance(data: ReportData, one: PairDifference) -> str:
-    """Return how far a configuration is ahead or behind, on what, and if this is significant."""
-    points = round(one.difference, 1)
-    low, high = (-one.high, -one.low) if points < 0 else (one.low, one.high)
-    interval = f"[{low:z.1f}, {high:z.1f}]"
-    if not points:
-        text = f"0.0 points apart {interval}"
-    else:
-        side = "ahead" if points > 0 else "behind"
-        text = f"{abs(one.difference):.1f} points {side} {interval}"
-    if one.verdict == NOT_SIGNIFICANT:
-        why = ""
-        if low * high > 0:
-            corrected = " after correction for several comparisons"
-            why = corrected if one.p <= ALPHA else " by the paired test"
-        text += f", {NOT_SIGNIFICANT}{why}"
-    else:
-        text += ", significantly different"
-    return text + _on_what(data, one)
 
 
 def _on_what(data: ReportData, one: PairDifference) -> str:

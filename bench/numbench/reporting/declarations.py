@@ -6,9 +6,10 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 
 class Sentences:
@@ -20,6 +21,20 @@ class Sentences:
     def __call__(self, name: str, /, **values: object) -> str:
         """Return a sentence with its values."""
         return str(self.texts[name].format(**values))
+
+
+@cache
+def text_template(path: Path, trims: bool = True, **options: Any) -> Template:
+    """Return the template of a text.
+
+    trims: whether a line with nothing but a statement leaves no line in the text. options: of its
+    environment, such as the escape of values.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(path.parent), undefined=StrictUndefined, trim_blocks=trims,
+        lstrip_blocks=trims, keep_trailing_newline=True, **options,
+    )  # fmt: skip
+    return environment.get_template(path.name)
 
 
 RunKind = Literal["scores", "horizons"]

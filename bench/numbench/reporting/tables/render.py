@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numbench.core.csv_files import encode_csv
 from numbench.records import Estimate
-from numbench.reporting.declarations import Column
+from numbench.reporting.declarations import Column, text_template
 from numbench.reporting.tables.model import BuiltTable, Cell, Row
 from numbench.stats.multiple_testing import RankSet
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from rich.table import Table as RichTable
 
 _FOLDER = Path(__file__).parent
@@ -147,26 +146,14 @@ def heat_cell(cell: Cell) -> tuple[int, str]:
 
 def markdown(built: BuiltTable) -> str:
     """Return title, caption, notes, and one Markdown table per group of rows."""
-    return _template("table.md.j2", escape_markdown).render(built=built, cell=format_cell)
+    template = text_template(_FOLDER / "table.md.j2", finalize=escape_markdown)
+    return template.render(built=built, cell=format_cell)
 
 
 def latex(built: BuiltTable) -> str:
     """Return a booktabs table for \\input, which breaks across pages."""
-    return _template("table.tex.j2", escape_latex, **_LATEX_SYNTAX).render(
-        built=built, cell=format_cell
-    )
-
-
-def _template(name: str, escape: Callable[[str], str], **syntax: Any) -> Template:
-    """Return a template of this folder, whose values are escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER), finalize=escape,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, **syntax,
-    )  # fmt: skip
-    return environment.get_template(name)
+    template = text_template(_FOLDER / "table.tex.j2", finalize=escape_latex, **_LATEX_SYNTAX)
+    return template.render(built=built, cell=format_cell)
 
 
 def rich_table(built: BuiltTable, fields: Sequence[str] = ()) -> RichTable:
