@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 try:
     # A notebook names its backend to its child processes, whose environment may lack it.
@@ -61,14 +61,6 @@ _REPRODUCIBLE_METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None},
 }
 _DPI = 200
-
-
-class RunStyle(NamedTuple):
-    """Color of a run, and the marker and line that identify it in greyscale."""
-
-    color: str
-    marker: str
-    line: LinePattern
 
 
 @contextmanager

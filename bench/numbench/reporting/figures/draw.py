@@ -22,7 +22,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from numbench.plot_style import FULL_WIDTH, GRAY, HALF_WIDTH, SMALL_FONT_SIZE, RunStyle, fix_layout
+from numbench.plot_style import FULL_WIDTH, GRAY, HALF_WIDTH, SMALL_FONT_SIZE, fix_layout
 from numbench.records import Estimate
 from numbench.reporting.names import one_line
 
@@ -154,7 +154,7 @@ def lines(
     axes: Axes,
     x: Sequence[float],
     y: Sequence[Estimate],
-    style: RunStyle,
+    style: Mapping[str, Any],
     label: str = "",
     key: str = "",
 ) -> None:
@@ -163,10 +163,8 @@ def lines(
         x,
         [estimate.value for estimate in y],
         yerr=_errors(y),
-        color=style.color,
-        linestyle=style.line,
-        marker=style.marker,
         label=label or None,
+        **style,
         **ARTISTS["lines"],
     )
     mark(points, [key])

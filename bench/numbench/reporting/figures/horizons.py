@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from numbench.horizon.estimate import TaskHorizon
 from numbench.horizon.goodness_of_fit import isotonic_rates
-from numbench.plot_style import BLACK, GRAY, PALETTE, PUBLISHED_LINE, RunStyle
+from numbench.plot_style import BLACK, GRAY, PALETTE, PUBLISHED_LINE
 from numbench.records import Estimate
 from numbench.reporting.data import ReportData
 from numbench.reporting.figures.draw import (
@@ -56,8 +56,8 @@ def _dots(data: ReportData, indices: Sequence[int]) -> Figure:
             horizon = run.horizons.get(task)
             if horizon and horizon.items:
                 member = len(data.configurations) + indices[number]
-                values += _sizes(horizon, row + offset, style, f"{member}.{task}")
-        key(axes, legend_label(run.label), color=style.color, linestyle="-", linewidth=1.0)
+                values += _sizes(horizon, row + offset, style["color"], f"{member}.{task}")
+        key(axes, legend_label(run.label), color=style["color"], linestyle="-", linewidth=1.0)
     known = [horizon for run in runs for horizon in run.horizons.values()]
     dots(axes, values, [_row_name(task, runs) for task in tasks])
     size_axis(axes, min(h.smallest for h in known), max(h.largest for h in known))
@@ -86,17 +86,17 @@ def _row_name(task: str, runs: Sequence[HorizonRun]) -> str:
     return f"{TASKS[task].display}, {horizon.unit}{at}"
 
 
-def _sizes(horizon: TaskHorizon, row: float, style: RunStyle, name: str) -> list[Dot]:
+def _sizes(horizon: TaskHorizon, row: float, color: str, name: str) -> list[Dot]:
     """Return the dots of h50, or of the isotonic crossing if no curve fits, and of h90."""
     if not horizon.fits and horizon.isotonic is not None:
-        return [Dot(row, Estimate(horizon.isotonic), style.color, "x", key=name)]
+        return [Dot(row, Estimate(horizon.isotonic), color, "x", key=name)]
     beyond = _beyond(horizon, horizon.h50.value)
     marker = {-1: "<", 0: "o", 1: ">"}[beyond]
     h50 = (min(max(size, horizon.smallest), horizon.largest) for size in horizon.h50)
-    sizes = [Dot(row, Estimate(*h50), style.color, marker, key=name)]
+    sizes = [Dot(row, Estimate(*h50), color, marker, key=name)]
     h90 = horizon.h90
     if horizon.fits and h90 and not beyond and not _beyond(horizon, h90.value):
-        sizes.append(Dot(row, Estimate(h90.value), style.color, "o", "white", key=name))
+        sizes.append(Dot(row, Estimate(h90.value), color, "o", "white", key=name))
     return sizes
 
 

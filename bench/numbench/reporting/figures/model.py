@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from numbench.plot_style import LINE_PATTERNS, MARKERS, PALETTE, RunStyle
+from numbench.plot_style import LINE_PATTERNS, MARKERS, PALETTE
 from numbench.reporting.data import DatasetGroup, ReportData
 from numbench.reporting.declarations import Declaration, declarations
 from numbench.reporting.horizon_runs import HorizonRun
@@ -72,8 +73,12 @@ def run_label(data: ReportData, run: Configuration) -> str:
 
 def run_styles(
     data: ReportData, runs: Sequence[Configuration] | Sequence[HorizonRun]
-) -> list[RunStyle]:
-    """Return a style per run: color and marker of its model, with a tint and line of its own."""
+) -> list[dict[str, Any]]:
+    """Return how each run is drawn, as arguments of matplotlib.
+
+    It has the color and marker of its model, with a tint and line of its own, by which it is known
+    in greyscale.
+    """
     every = [one.model for one in data.configurations] + [one.model for one in data.horizons]
     models = list(dict.fromkeys(every))
     count: Counter[str] = Counter()
@@ -83,6 +88,7 @@ def run_styles(
         pure = to_rgb(PALETTE[index % len(PALETTE)])
         red, green, blue = (part + (1 - part) * _TINTS[level] for part in pure)
         color = to_hex((red, green, blue))
-        styles.append(RunStyle(color, MARKERS[index % len(MARKERS)], LINE_PATTERNS[level]))
+        marker, line = MARKERS[index % len(MARKERS)], LINE_PATTERNS[level]
+        styles.append({"color": color, "marker": marker, "linestyle": line})
         count[run.model] += 1
     return styles
