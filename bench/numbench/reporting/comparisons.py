@@ -185,7 +185,5 @@ def _stratum(values: Sequence[TaskValues], metric: Metric) -> Stratum:
 def _means(stratum: Stratum, pair: tuple[int, int]) -> tuple[float, float]:
     both = stratum.values[:, pair]
     both = both[~np.isnan(both).any(axis=1)]
-    if not len(both):
-        return float("nan"), float("nan")
     left, right = both.mean(axis=0).tolist()
     return left, right

@@ -227,11 +227,10 @@ class ReportData:
         for group in self.datasets:
             ranked = {ALL: self.ranked_members(group)} if len(group.tasks) > 1 else {}
             ranked |= {task: self.ranked_members(group, task) for task in group.tasks}
-            sets = {task: set(members) for task, members in ranked.items()}
             family = [
                 one
                 for one in self.comparisons.differences
-                if one.task in sets and {one.left, one.right} <= sets[one.task]
+                if {one.left, one.right} <= set(ranked.get(one.task, ()))
             ]
             losses: dict[str, list[tuple[int, int]]] = {}
             for one, p in zip(family, holm([one.p for one in family]), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -38,30 +39,27 @@ def read_references(
     # `read_table` would import pandas.
     table = pq.ParquetFile(path).read(["display", "level", "task", "item_id", *_COLUMNS])
     columns = table.to_pydict()
-    rows: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for row, match in enumerate(columns["exact_match"]):
+    rows: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    names = zip(columns["display"], columns["level"], columns["task"], strict=True)
+    for row, (name, match) in enumerate(zip(names, columns["exact_match"], strict=True)):
         # A failed request has no score, and does not count.
         if match is not None:
-            of = rows.setdefault((columns["display"][row], columns["level"][row]), {})
-            of.setdefault(columns["task"][row], []).append(row)
+            rows[name].append(row)
     wanted = [task for task in PAPER_TASKS if task in tasks]
     references = []
     for (model, level), published in published_means().items():
         if (model, level) in without:
             continue
-        own = rows.get((model, level), {})
-        values = {
-            task: _values(dataset, task, columns, own[task]) for task in wanted if task in own
-        }
+        own = {task: rows[model, level, task] for task in wanted}
+        values = {task: _values(dataset, task, columns, own[task]) for task in wanted if own[task]}
         cells = {
             measure: {task: known[task] for task in wanted if task in known and task not in values}
             for measure, known in published.items()
         }
         if values or any(cells.values()):
             run = RunValues(dataset.manifest.sha256, values)
-            references.append(
-                Configuration(model, level, "", "reference", label, run, published=cells)
-            )
+            one = Configuration(model, level, "", "reference", label, run, published=cells)
+            references.append(one)
     return references
 
 

@@ -167,13 +167,11 @@ def _horizon_texts(run: HorizonRun) -> Iterator[str]:
         yield _text("silent", tasks=", ".join(silent))
     for known in answered:
         if known.is_doubtful or not known.fits:
-            level = f"{known.level(known.h50.value):.0%}"
-            instead = (
-                f"without a curve, the answers do not cross {level}"
-                if known.isotonic is None
-                else f"without a curve, the answers cross {known.level(known.isotonic):.0%} at "
-                f"{known.text(known.isotonic)} {known.unit}"
-            )
+            level, crossing = f"{known.level(known.h50.value):.0%}", known.isotonic
+            instead = _text("no_crossing", level=level)
+            if crossing is not None:
+                size, other = known.text(crossing), known.level(crossing)
+                instead = _text("crossing", level=other, size=size, unit=known.unit)
             verdict = "it is doubtful whether a curve fits" if known.fits else "no curve fits"
             yield _text(
                 "fit", task=names[known.task], verdict=verdict, p=known.fit_p, instead=instead,
