@@ -135,13 +135,13 @@ def _on_what(data: ReportData, one: PairDifference) -> str:
     common = data.common_tasks(one)
     if one.task == ALL and common < max(len(run.tasks), len(other.tasks)):
         return f", on the {common} tasks both answered"
-    answered = max(
+    counts = (
         sum(
             len(known.score) for task, known in each.values.tasks.items() if one.task in (ALL, task)
         )
         for each in (run, other)
     )
-    return f", on the {one.items:,} questions both answered" if one.items < answered else ""
+    return f", on the {one.items:,} questions both answered" if one.items < max(counts) else ""
 
 
 def _price(data: ReportData, indices: Sequence[int], task: str) -> str:

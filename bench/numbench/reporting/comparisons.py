@@ -78,12 +78,17 @@ class PairDifference(NamedTuple):
 class Comparisons:
     """Comparisons of runs, which are given by their indices.
 
-    differences: of every two runs on the same dataset with common items, the earlier run on the
-    left: by pair, then tasks in the order of the registry, then `ALL`. A pair with one common task
-    has no `ALL`.
+    by_pair: pair → task → difference of every two runs on the same dataset with common items, the
+    earlier run on the left: tasks in the order of the registry, then `ALL`. A pair with one common
+    task has no `ALL`.
     """
 
-    differences: tuple[PairDifference, ...]
+    by_pair: Mapping[tuple[int, int], Mapping[str, PairDifference]]
+
+    @cached_property
+    def differences(self) -> tuple[PairDifference, ...]:
+        """All differences, pair by pair."""
+        return tuple(one for tasks in self.by_pair.values() for one in tasks.values())
 
     def of(self, left: int, right: int, task: str = ALL) -> PairDifference | None:
         """Return the left run minus the right run, in whichever order they were compared.
@@ -98,15 +103,7 @@ class Comparisons:
 
     def tasks_of(self, left: int, right: int) -> Mapping[str, PairDifference]:
         """Return the differences of a pair by task; with several tasks, one is `ALL`."""
-        return self._by_pair.get((min(left, right), max(left, right)), {})
-
-    @cached_property
-    def _by_pair(self) -> dict[tuple[int, int], dict[str, PairDifference]]:
-        pairs: dict[tuple[int, int], dict[str, PairDifference]] = {}
-        for one in self.differences:
-            key = min(one.left, one.right), max(one.left, one.right)
-            pairs.setdefault(key, {})[one.task] = one
-        return pairs
+        return self.by_pair.get((left, right)) or self.by_pair.get((right, left), {})
 
 
 def task_name(task: str) -> str:
@@ -139,7 +136,7 @@ def compare_values(
             common = tuple(task for task in TASKS if _share_items(runs[left], runs[right], task))
             if common:
                 groups[runs[left].dataset, common].append((left, right))
-    differences: list[PairDifference] = []
+    by_pair: dict[tuple[int, int], dict[str, PairDifference]] = {pair: {} for pair in wanted}
     for (_, tasks), members in groups.items():
         indices = sorted({index for pair in members for index in pair})
         columns = [(indices.index(left), indices.index(right)) for left, right in members]
@@ -155,10 +152,8 @@ def compare_values(
             adjusted = holm([result.p for _, _, result in known if result])
             for (task, mean, result), p in zip(known, adjusted, strict=True):
                 assert result
-                differences.append(PairDifference(left, right, task, mean, *result, p))
-    position = {pair: number for number, pair in enumerate(wanted)}
-    differences.sort(key=lambda d: position[d.left, d.right])
-    return Comparisons(tuple(differences))
+                by_pair[left, right][task] = PairDifference(left, right, task, mean, *result, p)
+    return Comparisons(by_pair)
 
 
 def _share_items(left: RunValues, right: RunValues, task: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -55,12 +55,9 @@ class TaskValues:
     def stratum(self, values: Column) -> Stratum:
         """Return one column of values, such as `self.score`, without the unknown ones."""
         known = ~np.isnan(values)
+        one = self.select(known)
         return make_stratum(
-            self.task,
-            values[known, None],
-            self.difficulty[known],
-            self.operands[known].tolist(),
-            self.share_per_item,
+            one.task, values[known, None], one.difficulty, one.operands.tolist(), one.share_per_item
         )
 
 
@@ -148,9 +145,7 @@ def row_stratum(run: ScoredRun, task: str, rows: ScoredRows, values: Column) -> 
 
 def common_items(values: Sequence[TaskValues]) -> list[TaskValues]:
     """Return the values of the items that all include."""
-    index = values[0].index
-    for one in values[1:]:
-        index = np.intersect1d(index, one.index)
+    index = reduce(np.intersect1d, (one.index for one in values))
     return [one.select(np.isin(one.index, index)) for one in values]
 
 
