@@ -99,15 +99,8 @@ def generate(
 
     limits = parse_numbers(numbers)
     chosen = parse_tasks(tasks.split(",") if isinstance(tasks, str) else tasks, limits)
-    settings = DatasetSettings(
-        name=name,
-        tasks=chosen,
-        split=split,
-        size=size,
-        seed=seed,
-        format=format,
-        **with_dataset_sizes(chosen, limits)._asdict(),
-    )
+    sizes = with_dataset_sizes(chosen, limits)._asdict()
+    settings = DatasetSettings(name, chosen, split, size, seed, format=format, **sizes)
     folder = None if out is None else Path(out)
     return generate_dataset(settings, folder, workers, engine, on_file)
 

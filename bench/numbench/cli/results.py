@@ -30,11 +30,7 @@ if TYPE_CHECKING:
     from numbench.reporting.regression import Regression
 
 
-_VERDICTS = {
-    "better": ("better", "green"),
-    "worse": ("worse", "red"),
-    "not significantly different": ("not significant", ""),
-}
+_STYLES = {"better": "green", "worse": "red"}
 
 
 @takes_arguments_of(api.report)
@@ -118,7 +114,8 @@ def _regression_table(compared: Regression) -> Table:
     last = ("Holm p", "Verdict") if margin is None else ("At least", f"Regression > {margin:g}")
     table = plain_table("<>>>><", "Task", "Old", "New", change, *last, no_wrap=True)
     for task in compared.tasks:
-        value, verdict = f"{task.p:.2g}", _VERDICTS.get(task.verdict, (task.verdict, ""))
+        value, style = f"{task.p:.2g}", _STYLES.get(task.verdict, "")
+        verdict: tuple[str, str] = (task.verdict if style else "not significant", style)
         if margin is not None:
             is_excluded = excludes(task, margin)
             value = f"{task.at_least:+.1f}"

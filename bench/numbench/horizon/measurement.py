@@ -43,14 +43,12 @@ def item_outcome(
     right = [bool(judge(item, answer)) for answer in answers]
     tokens = [n for answer in answers if (n := answer.usage.generated) is not None]
     prompts = [n for answer in answers if (n := answer.usage.input) is not None]
+    pairs = zip(answers, right, strict=True)
     return SizeOutcome(
         size=parse_id(item.id).size,
         right=sum(right) / len(answers),
         total=len(answers),
-        truncated=sum(
-            answer.finish_reason == "length" and not is_right
-            for answer, is_right in zip(answers, right, strict=True)
-        ),
+        truncated=sum(each.finish_reason == "length" and not ok for each, ok in pairs),
         tokens=round(sum(tokens) / len(tokens)) if tokens else None,
         prompt_tokens=sum(prompts) / len(prompts) if prompts else None,
     )

@@ -28,8 +28,7 @@ def task_sizes(task: Task, largest: int | None = None) -> tuple[int, ...]:
     axis = task.sizes
     assert axis is not None
     low, high = axis.minimum, axis.maximum
-    if largest is not None:
-        high = min(high, largest)
+    high = high if largest is None else min(high, largest)
     steps = range(STEPS_PER_DOUBLING * max(high, 1).bit_length() + 1)
     rounded = {round(2 ** (step / STEPS_PER_DOUBLING)) for step in steps}
     sizes = rounded | set(range(1, EVERY_SIZE_UP_TO + 1))
