@@ -23,9 +23,7 @@ GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden.json").read
 def runs(synthetic_data: ReportData, synthetic_runs: Path) -> dict[str, Configuration]:
     """The runs by their folder."""
     return {
-        run.scored.path.relative_to(synthetic_runs).as_posix(): run
-        for run in synthetic_data.runs
-        if run.scored
+        run.scored.path.relative_to(synthetic_runs).as_posix(): run for run in synthetic_data.runs
     }
 
 
