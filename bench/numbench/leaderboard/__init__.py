@@ -106,7 +106,7 @@ def write_leaderboard(
     )
     files["data/checksums.txt"] = "".join(checksums).encode()
     on_progress("writing pages")
-    pages = dict(_pages(data, names, tables, figures, _renderer(repository)))
+    pages = dict(_pages(data, names, tables, figures, _renderer(data, repository)))
     files |= {address: page.encode() for address, page in pages.items()}
     for address, content in files.items():
         jsonl.write_atomically(out / address, content)
@@ -161,11 +161,6 @@ def _pages(
     created = [run.scored.info.created for run in data.runs]
     created += [run.created for run in data.horizons]
     warnings = report_warnings(data)
-    known = {
-        "has_references": bool(data.references),
-        "has_scores": bool(data.runs),
-        "has_data": bool(created),
-    }
     yield (
         "index.html",
         template(
@@ -176,10 +171,9 @@ def _pages(
             images=figures,
             warnings=warnings,
             newest=max(created, default="")[:10],
-            **known,
         ),
     )
-    yield "about.html", template("about.html.j2", **known)
+    yield "about.html", template("about.html.j2")
     findings = {number: found.sentence for number, found in data.findings}
     for number, run in enumerate(data.runs):
         start = f"{run.label}: "
@@ -191,7 +185,6 @@ def _pages(
             "model.html.j2",
             root="../",
             run=run,
-            dataset=data.group_of(run).heading,
             scores=score_table(data, number),
             finding=findings.get(number),
             warnings={heading: texts for heading, texts in own.items() if texts},
@@ -202,12 +195,13 @@ def _pages(
         yield f"models/{names[number]}.html", page
 
 
-def _renderer(repository: str | None) -> Callable[..., str]:
+def _renderer(data: ReportData, repository: str | None) -> Callable[..., str]:
     """Return a function of template and variables."""
     templates = environment(_WEB, WEB)
     style = read_web(STYLES[:1]) + read_web(("site.css",), _WEB)
     common = {
         "root": "",
+        "data": data,
         "generator": _GENERATOR,
         "version": __version__,
         "style": Markup(style),
