@@ -132,11 +132,8 @@ def compare_scores(
     if untested and margin is not None:
         gaps.append(_text("nothing_excluded", tasks=", ".join(untested)))
     differences = setting_differences(before.info, after.info)
-    notes = [
-        *_served(before.served, after.served),
-        *differences.values(),
-        *_notes(old_items, new_items, tasks),
-    ]
+    notes = [*_served(before.served, after.served), *differences.values()]
+    notes += _notes(old_items, new_items, tasks)
     # Without any common answer, there is nothing to compare.
     has_common = any(_answered(old_items[task]) & _answered(new_items[task]) for task in both)
     runs = before.run, after.run
