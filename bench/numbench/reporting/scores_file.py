@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from numbench.core import jsonl
+from numbench.core.installation import read_toml
 from numbench.records import Answer
 from numbench.reporting.names import dataset_label, one_line
 from numbench.scoring import ScoredRows, ScoredRun, signature
 
 _ROWS_AT_ONCE = 2_000
 
-_TYPES: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TYPES: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))
 _SCHEMA = pa.schema({name: getattr(pa, kind)() for name, kind in _TYPES.items()})
 
 
@@ -80,11 +80,8 @@ def _values(run: ScoredRun, task: str, rows: ScoredRows) -> dict[str, Any]:
         "answer": [_answer_text(row.item.answer) for row in read],
         "parsed": [_answer_text(row.score.parsed) for row in read],
         "text": [row.response and row.response.text for row in read],
-        "status": [row.score.status for row in read],
-        "rule": [row.score.rule for row in read],
         # As in the means, 0 to 100; NaN for what does not count.
         "score": np.where(counts, 100 * rows.headline, np.nan),
-        "error_kind": [row.score.error_kind for row in read],
         "reasoning_tokens": [usage and usage.reasoning for usage in usages],
         "visible_tokens": [usage and usage.visible for usage in usages],
         "generated_tokens": columns["tokens"],
