@@ -12,7 +12,7 @@ from numbench._version import __version__
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.ecosystem.export import require_extra
 from numbench.ecosystem.inspect_log import INSPECT_TASK_NAME
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.journal.run_folder import write_run
 from numbench.records import PAPER, Failure, PromptRef, Response, RunInfo, Usage
@@ -154,10 +154,8 @@ def _own_response(place: str, sample: EvalSample) -> Response:
 
 
 def _convert(place: str, value: object, kind: type[T]) -> T:
-    try:
+    with bad_input_at(place, msgspec.ValidationError):
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"{place}: {error}") from error
 
 
 def _response(sample: EvalSample) -> Response:

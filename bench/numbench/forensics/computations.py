@@ -8,7 +8,6 @@ exact value from a floating-point one.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,9 +23,10 @@ from decimal import (
     Overflow,
 )
 from functools import cached_property, lru_cache, reduce
+from pathlib import Path
 from statistics import median
 
-from numbench.core.installation import PACKAGE
+from numbench.core.installation import read_toml
 from numbench.forensics.agreement import readings, round_half_up
 from numbench.models.baseline import FLOAT_FORMATS, UnsupportedOperator, calculate
 from numbench.records import Item
@@ -40,9 +40,7 @@ _NEIGHBORS = {"+": "-", "-": "+", "*": "/", "/": "*", "^": "*"}
 _MAX_DROPPED_DIGITS = 80
 _LARGEST_EXPONENT = 400
 
-COMPUTATIONS: dict[str, str] = tomllib.loads(
-    (PACKAGE / "forensics" / "computations.toml").read_text("utf-8")
-)
+COMPUTATIONS: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))
 """Identifier of each computation in files → the same in words, in the order of all tables."""
 
 Values = tuple[Decimal, ...]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from numbench.dataset.store import Dataset
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.records import DatasetRef, Item, Manifest, RunInfo
 from numbench.tasks import TASKS
 from numbench.tasks.shards import Shard, generate_items
@@ -105,17 +105,13 @@ class AskedItems(Dataset):
     @cached_property
     def by_task(self) -> dict[str, Sequence[Item]]:
         """The items per task. Raises BadInput for an id that names none."""
-        try:
+        with bad_input_at(self.path, ValueError):
             return {task: [*map(self.items.by_id, self._item_ids[task])] for task in self.tasks}
-        except ValueError as error:
-            raise BadInput(f"{self.path}: {error}") from error
 
     def task_of(self, item_id: str) -> str:
         """Return the task of any item of the sequences. Raises BadInput for another id."""
-        try:
+        with bad_input_at(self.path, ValueError):
             return parse_id(item_id).task
-        except ValueError as error:
-            raise BadInput(f"{self.path}: {error}") from error
 
     def ref(self, relative_to: Path) -> DatasetRef:
         """Return the reference that a run folder stores: the items have no folder."""

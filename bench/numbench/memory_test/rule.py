@@ -8,7 +8,6 @@ are exchangeable for a model that has not seen the frozen one, so the paired per
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Hashable, Sequence, Set
 from pathlib import Path
 from statistics import NormalDist
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from numbench.core.installation import read_toml
 from numbench.stats.intervals import ALPHA, Z_TWO_SIDED
 from numbench.stats.multiple_testing import holm
 from numbench.stats.paired import Difference
@@ -24,7 +24,7 @@ from numbench.stats.power import POWER
 Verdict = Literal["memory", "equivalent", "inconclusive", "frozen harder"]
 
 _NORMAL = NormalDist()
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TEXTS = read_toml(Path(__file__).with_suffix(".toml"))
 
 
 class Rule(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
@@ -20,6 +19,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from numbench.core.installation import read_toml
 from numbench.models import failures
 from numbench.models.base import BatchRequest, BatchStatus
 from numbench.models.failures import ProviderError
@@ -73,7 +73,7 @@ class JobsApi(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 JOBS_APIS = msgspec.convert(
-    tomllib.loads(Path(__file__).with_name("batch_apis.toml").read_text("utf-8")),
+    read_toml(Path(__file__).with_name("batch_apis.toml")),
     dict[str, JobsApi],
 )
 """The APIs by name, from `batch_apis.toml`."""

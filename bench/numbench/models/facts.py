@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from numbench.core.installation import read_toml
 from numbench.errors import BadInput
 from numbench.models.base_url import may_see_keys
 
@@ -46,7 +47,7 @@ _DATE_SUFFIX = re.compile(r"-(\d{8}|\d{4}-\d\d-\d\d)$")
 NOTICE_DAYS = 30
 """From so many days before a model retires on, plans and runs say so."""
 
-_PARAMETERS = tomllib.loads(Path(__file__).with_name("parameters.toml").read_text("utf-8"))
+_PARAMETERS = read_toml(Path(__file__).with_name("parameters.toml"))
 
 LIST_PRICE_VALUES = frozenset(_PARAMETERS["values"]["list_price"])
 """Values of priced parameters, in requests and answers, with which the list price applies."""

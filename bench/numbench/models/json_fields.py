@@ -10,18 +10,16 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from numbench.core.installation import PACKAGE
+from numbench.core.installation import read_toml
 from numbench.records import Scalar, Usage
 
-_TABLES: dict[str, Any] = tomllib.loads(
-    (PACKAGE / "models" / "reply_words.toml").read_text("utf-8")
-)
+_TABLES: dict[str, Any] = read_toml(Path(__file__).with_name("reply_words.toml"))
 
 
 def _by_word(table: str) -> dict[str, str]:

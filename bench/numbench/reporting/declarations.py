@@ -11,12 +11,14 @@ from typing import Any, Literal
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
+from numbench.core.installation import read_toml
+
 
 class Sentences:
     """The sentences of a module, from the TOML file of its name, with their values in braces."""
 
     def __init__(self, module: str) -> None:
-        self.texts = tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
+        self.texts = read_toml(Path(module).with_suffix(".toml"))
 
     def __call__(self, name: str, /, **values: object) -> str:
         """Return a sentence with its values."""

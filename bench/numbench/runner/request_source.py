@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numbench.errors import BadInput
+from numbench.errors import bad_input_at
 from numbench.horizon.items import ItemSequences, parse_id
 from numbench.horizon.sizes import size_text
 from numbench.journal.run_folder import read_rounds, read_run
@@ -68,10 +68,8 @@ class HorizonRequests:
         self._measurements, self._items, self._samples = measurements, items, samples
         self._judge, self._journal = judge, journal
         self._answers: dict[str, Completion] = {}
-        try:
+        with bad_input_at(journal.folder, ValueError):
             self._resume()
-        except ValueError as error:
-            raise BadInput(f"{journal.folder}: {error}") from error
         self.skipped = len(self._answers)
 
     @property

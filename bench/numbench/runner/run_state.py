@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from numbench.errors import BadInput
+from numbench.errors import BadInput, bad_input_at
 from numbench.horizon.items import AskedItems
 from numbench.journal.conversations import Conversations
 from numbench.journal.run_folder import iter_responses, lost_requests, read_jobs, resumed_info
@@ -161,10 +161,8 @@ def _count_cost(
 
 def _horizon_item(dataset: object, item_id: str) -> Item:
     assert isinstance(dataset, AskedItems)
-    try:
+    with bad_input_at(dataset.path, ValueError):
         return dataset.items.by_id(item_id)
-    except ValueError as error:
-        raise BadInput(f"{dataset.path}: {error}") from error
 
 
 def answer_defect(response: Response) -> RetryKind | None:

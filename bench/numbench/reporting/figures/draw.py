@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
+from numbench.core.installation import read_toml
 from numbench.plot_style import FULL_WIDTH, GRAY, HALF_WIDTH, SMALL_FONT_SIZE, fix_layout
 from numbench.records import Estimate
 from numbench.reporting.names import one_line
@@ -39,9 +39,7 @@ _MARKER_SIZE = 5.0
 MARK = "marks"
 """The ids of marked elements begin with it."""
 
-ARTISTS: dict[str, dict[str, Any]] = tomllib.loads(
-    Path(__file__).with_name("artists.toml").read_text("utf-8")
-)
+ARTISTS: dict[str, dict[str, Any]] = read_toml(Path(__file__).with_name("artists.toml"))
 """Kind of artist → how it is drawn."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numbench.core.csv_files import encode_csv
+from numbench.core.installation import read_toml
 from numbench.records import Estimate
 from numbench.reporting.declarations import Column, text_template
 from numbench.reporting.tables.model import BuiltTable, Cell, Row
@@ -24,7 +24,7 @@ PUBLISHED = "published"
 
 _ESCAPES = {
     name: str.maketrans(characters)
-    for name, characters in tomllib.loads((_FOLDER / "escapes.toml").read_text("utf-8")).items()
+    for name, characters in read_toml(_FOLDER / "escapes.toml").items()
 }
 _LATEX_SYNTAX: dict[str, Any] = {
     "variable_start_string": "<<", "variable_end_string": ">>",
