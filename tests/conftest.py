@@ -1,6 +1,7 @@
 """Fixtures that all tests share."""
 
 import os
+import re
 import signal
 import ssl
 from collections.abc import Iterator
@@ -22,6 +23,21 @@ settings.register_profile("numbench", deadline=None)
 settings.load_profile("numbench")
 
 __all__ = ["call", "paper_results", "reference_outputs"]
+
+
+_MARK_OF_MODULE = re.compile(r"^pytestmark = .*\bpytest\.mark\.(\w+)", re.M)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules whose tests all have a marker that `-m` excludes, unless named.
+
+    Every worker would import them, and some import packages that take seconds.
+    """
+    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    if collection_path.suffix != ".py" or collection_path in named:
+        return None
+    mark = _MARK_OF_MODULE.search(collection_path.read_text())
+    return True if mark and f"not {mark[1]}" in config.option.markexpr else None
 
 
 PATIENCE = 1200

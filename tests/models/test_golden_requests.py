@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from anthropic import _constants
 from pydantic import ValidationError
 
 from numbench.models.formats.messages import API_VERSION
@@ -20,6 +19,8 @@ def test_requests_are_those_of_the_reviewed_file() -> None:
 
 @pytest.mark.slow
 def test_requests_validate_against_the_types_of_the_sdks() -> None:
+    from anthropic import _constants
+
     assert _constants.ANTHROPIC_API_VERSION == API_VERSION
     for request in read_golden_file():
         # The fields of `--param` are the user's, whatever the type says.

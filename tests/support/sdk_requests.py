@@ -1,12 +1,11 @@
-"""Whether a request body is valid by the types of the provider's SDK."""
+"""Whether a request body is valid by the types of the provider's SDK.
+
+The SDKs, which take seconds to import, are imported where they are used.
+"""
 
 from functools import cache
 from typing import Any
 
-from anthropic.types import message_create_params
-from google.genai import types
-from openai.types.chat import ChatCompletionMessageParam, completion_create_params
-from openai.types.responses import ResponseInputItemParam, response_create_params
 from pydantic import TypeAdapter
 
 from numbench.models.catalogue import find_named_model
@@ -38,6 +37,8 @@ def validate(request: dict[str, Any]) -> None:
     """Raise ValidationError, or AssertionError, if an SDK would not send this body."""
     body = request["body"]
     if "contents" in body:
+        from google.genai import types
+
         types.GenerationConfig.model_validate(body.get("generationConfig", {}))
         for content in (*body["contents"], body["systemInstruction"]):
             types.Content.model_validate(content)
@@ -49,6 +50,8 @@ def validate(request: dict[str, Any]) -> None:
     named = find_named_model(request["model"])
     provider = (named.route if named else request["model"]).partition("/")[0]
     if provider == "anthropic":
+        from anthropic.types import message_create_params
+
         # The last version with a temperature is named by the requests that have one.
         body = {name: value for name, value in body.items() if name != "temperature"}
         is_streamed = "stream" in body
@@ -61,12 +64,16 @@ def validate(request: dict[str, Any]) -> None:
         adapter_of(claude).validate_python(body)
         return
     if request["api"] == "responses":
+        from openai.types.responses import ResponseInputItemParam, response_create_params
+
         base = response_create_params.ResponseCreateParamsBase
         params = response_create_params.ResponseCreateParamsStreaming
         if "stream" not in body:
             params = response_create_params.ResponseCreateParamsNonStreaming
         adapter_of(list[ResponseInputItemParam]).validate_python(body["input"])
     else:
+        from openai.types.chat import ChatCompletionMessageParam, completion_create_params
+
         base = completion_create_params.CompletionCreateParamsBase
         params = completion_create_params.CompletionCreateParamsStreaming
         if "stream" not in body:
