@@ -143,7 +143,7 @@ def _import_run(run: _RunFiles, dataset: Dataset, labels: dict[str, str], out: P
     responses = [
         response
         for task in tasks
-        for response in _responses(run.files[task], dataset.by_task[task], labels, served)
+        for response in _responses(run.files[task], list(dataset.by_task[task]), labels, served)
     ]
     info = RunInfo(
         model=run.model.name,

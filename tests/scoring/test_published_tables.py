@@ -1,12 +1,17 @@
-"""Scores of the study's raw responses under both protocols; its published tables."""
+"""The study's raw responses: their import, their scores, and the published tables."""
 
 import csv
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from numbench.core.csv_files import read_csv
 from numbench.core.installation import resource_folder
+from numbench.dataset.store import open_dataset, read_published_labels
+from numbench.journal.run_folder import read_info
 from numbench.scoring import ScoredRun, score_run, summarize
 from numbench.tasks import PAPER_TASKS
 from studies.raw_responses import import_study
@@ -17,9 +22,43 @@ Runs = dict[tuple[str, str], Path]
 @pytest.fixture(scope="module")
 def runs(paper_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Imported run folders by displayed model name and reasoning level."""
-    folders = import_study(paper_results, tmp_path_factory.mktemp("study"), lambda _: None)
-    scored = {folder: score_run(folder).info for folder in folders}
-    return {(info.display, info.reasoning): folder for folder, info in scored.items()}
+    messages: list[str] = []
+    folders = import_study(paper_results, tmp_path_factory.mktemp("study"), messages.append)
+    assert not messages
+    infos = {folder: read_info(folder) for folder in folders}
+    return {(info.display, info.reasoning): folder for folder, info in infos.items()}
+
+
+@pytest.fixture(scope="module")
+def scored(runs: Runs) -> Callable[[str, str], ScoredRun]:
+    """A function that scores a run by the protocol `exact`, once."""
+    return cache(lambda model, level: score_run(runs[model, level]))
+
+
+# The only configurations without a file for every task.
+MISSING_TASKS = {
+    "deepseek-v3.1_maximal": {
+        "addition", "multiplication", "division", "exponentiation", "mean", "std",
+    },
+    "gpt-5_maximal": {"exponentiation"},
+    "qwen3-235b-2507_maximal": {"multiplication", "division", "exponentiation", "std"},
+}  # fmt: skip
+
+
+def test_all_real_files_are_imported(paper_results: Path, runs: Runs) -> None:
+    dataset = open_dataset("paper")
+    assert len(runs) == 13
+    for folder in runs.values():
+        tasks = read_info(folder).tasks
+        assert set(dataset.tasks) - set(tasks) == MISSING_TASKS.get(folder.name, set())
+        lines = (folder / "responses.jsonl").read_bytes().count(b"\n")
+        assert lines == 500 * len(tasks)
+    labels = read_published_labels(dataset.path)
+    names = {"Addition": "addition", "Sorting": "sorting", "Std": "std"}
+    for name, task in names.items():
+        (path,) = paper_results.glob(f"{name}*500_shuffle.csv")
+        rows = [(cells["text_prompt"], cells["answer"]) for _, cells in read_csv(path)]
+        assert rows == [(item.prompt, labels[item.id]) for item in dataset.by_task[task]]
 
 
 def _published(name: str) -> dict[tuple[str, str], dict[str, str]]:
@@ -70,14 +109,17 @@ REFERENCE = [
 
 @pytest.mark.parametrize(("model", "level", "task", "score", "match"), REFERENCE)
 def test_exact_protocol_reproduces_the_reference_scores(
-    runs: Runs, model: str, level: str, task: str, score: str, match: str
-) -> None:
-    cell = summarize(score_run(runs[model, level]))[task]
+    scored: Callable[[str, str], ScoredRun],
+    model: str, level: str, task: str, score: str, match: str,
+) -> None:  # fmt: skip
+    cell = summarize(scored(model, level))[task]
     assert (f"{cell.score:.1f}", f"{cell.exact_match:.1f}") == (score, match)
 
 
-def test_number_that_is_cut_off_is_not_an_answer(runs: Runs) -> None:
-    rows = score_run(runs["GPT OSS 120B", "maximal"]).rows["mean"]
+def test_number_that_is_cut_off_is_not_an_answer(
+    scored: Callable[[str, str], ScoredRun],
+) -> None:
+    rows = scored("GPT OSS 120B", "maximal").rows["mean"]
     item, response, score = rows[118]
     assert response is not None
     assert (response.text, item.answer) == ('{"answer": 6545716006.', "6545716006.41955")

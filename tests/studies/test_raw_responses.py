@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from numbench.core.csv_files import read_csv
-from numbench.dataset.store import RELEASED_DATASETS, open_dataset, read_published_labels
+from numbench.dataset.store import RELEASED_DATASETS, open_dataset
 from numbench.errors import BadInput
 from numbench.journal.run_folder import read_run
 from numbench.records import Response, Usage
@@ -105,30 +104,3 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         write_responses(tmp_path / "csv", CORRECT, vendor=vendor, effort="none")
     assert "are both deepseek-v3.1 (none); import" in _refused(tmp_path)
     assert not (tmp_path / "out").exists()
-
-
-# The only configurations without a file for every task.
-MISSING_TASKS = {
-    "deepseek-v3.1_maximal": {
-        "addition", "multiplication", "division", "exponentiation", "mean", "std",
-    },
-    "gpt-5_maximal": {"exponentiation"},
-    "qwen3-235b-2507_maximal": {"multiplication", "division", "exponentiation", "std"},
-}  # fmt: skip
-
-
-def test_all_real_files_are_imported(paper_results: Path, tmp_path: Path) -> None:
-    messages: list[str] = []
-    folders = import_study(paper_results, tmp_path, messages.append)
-    dataset = open_dataset("paper")
-    assert len(folders) == 13 and not messages
-    for folder in folders:
-        run = read_run(folder)
-        assert set(dataset.tasks) - set(run.info.tasks) == MISSING_TASKS.get(folder.name, set())
-        assert len(run.responses) == 500 * len(run.info.tasks)
-    labels = read_published_labels(dataset.path)
-    names = {"Addition": "addition", "Sorting": "sorting", "Std": "std"}
-    for name, task in names.items():
-        (path,) = paper_results.glob(f"{name}*500_shuffle.csv")
-        rows = [(cells["text_prompt"], cells["answer"]) for _, cells in read_csv(path)]
-        assert rows == [(item.prompt, labels[item.id]) for item in dataset.by_task[task]]
