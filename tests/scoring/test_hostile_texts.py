@@ -21,16 +21,18 @@ def check(item: Item, response: Response) -> None:
         assert score.exact_match <= (score.status == "ok")
         if score.log_smape is not None:
             assert 0 <= score.log_smape <= 1
+        assert msgspec.json.decode(msgspec.json.encode(score), type=Score) == score
         if score.protocol != "paper":
             assert categorize(score)
-            assert msgspec.json.decode(msgspec.json.encode(score), type=Score) == score
             parsed = score.parsed if isinstance(score.parsed, str) else " ".join(score.parsed or ())
             assert len(parsed) <= 60 * (1 + parsed.count(" "))
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.task)
-def test_no_short_hostile_text_raises(item: Item) -> None:
-    for text in short_texts():
+@pytest.mark.parametrize("number", range(len(ITEMS)), ids=lambda number: ITEMS[number].task)
+def test_no_short_hostile_text_raises(number: int) -> None:
+    """Each text is read as the answer to two of the six items."""
+    item = ITEMS[number]
+    for text in short_texts()[number % 3 :: 3]:
         check(item, text_response(item, text))
 
 

@@ -64,7 +64,8 @@ def score_paper(item: Item, response: Response | None, label: Answer | None = No
         status=status,
         exact_match=match,
         log_smape=log_smape if is_graded else None,
-        parsed=parsed,
+        # A lone surrogate, which JSON can escape, has no bytes in UTF-8.
+        parsed=parsed and parsed.encode(errors="replace").decode(),
     )
 
 
