@@ -17,7 +17,7 @@ from tests.scoring.hostile_texts import long_texts, short_texts
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, Reply, serve
 
-TEXTS = [*short_texts()[::4], *long_texts(4000)]
+TEXTS = [*short_texts()[::11], *long_texts(4000)]
 
 QUESTIONS = [
     ("addition", "+", ("{}", "2.25")),

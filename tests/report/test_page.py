@@ -21,6 +21,7 @@ from numbench.reporting.figures import render
 from numbench.reporting.names import escape_invisible, json_block, truncate_middle
 from numbench.reporting.page import PAPER_URL, render_page
 from numbench.reporting.page.items import MAX_REASONING_LENGTH, MAX_TEXT_LENGTH, item_data
+from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import format_bounds, format_value
 from numbench.scoring import score_run
 from tests.report import large_runs, runs
@@ -169,7 +170,7 @@ def test_long_texts_are_shortened_in_the_middle(tmp_path: Path) -> None:
     )
     result["mean-1"] = Response(item_id="mean-1", error=Failure(kind="item", message="c" * 9_000))
     run = runs.run(tmp_path / "run", runs.dataset(tmp_path), result)
-    data = report([run], out=tmp_path / "out").data
+    data = read_report_data([run])
     by_id = {row["id"]: row for row in responses(page_of(data))}
     for field, limit, length in (
         ("text", MAX_TEXT_LENGTH, 9_003), ("reasoning", MAX_REASONING_LENGTH, 9_003)
@@ -186,8 +187,8 @@ def test_the_label_of_the_paper_protocol_stands_beside_the_exact_answer(tmp_path
     if labels.exists():
         labels.write_text(labels.read_text().replace("addition-0,10", "addition-0,12"))
     run = runs.run(tmp_path / "run", data, runs.all_right())
-    result = report([run], protocol="paper", out=tmp_path / "out")
-    by_id = {row["id"]: row for row in responses(page_of(result.data))}
+    data_of_paper = read_report_data([run], "paper")
+    by_id = {row["id"]: row for row in responses(page_of(data_of_paper))}
     assert by_id["addition-0"]["truth"] == "10"
     assert by_id["addition-1"]["label"] is None
 

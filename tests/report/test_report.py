@@ -43,6 +43,11 @@ def paper_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return nb.run("baseline/bfloat16", dataset="paper", limit=10, out=out).path
 
 
+@pytest.fixture(scope="module")
+def paper_data(paper_run: Path) -> ReportData:
+    return read_report_data([paper_run])
+
+
 def rows(folder: Path, table: str) -> list[dict[str, str]]:
     with (folder / "tables" / f"{table}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
@@ -147,21 +152,19 @@ def test_incomplete_runs_are_below_and_change_no_rank(tmp_path: Path) -> None:
 
 
 def test_only_runs_on_the_dataset_paper_have_references(
-    paper_run: Path, report: ReportResult
+    paper_run: Path, paper_data: ReportData, report: ReportResult
 ) -> None:
     for built in report.tables.values():
         assert {row.kind for row in built.rows} == {"run"}
     assert "numbench run --dataset paper" in " ".join(on_screen(report.data).split())
-    data = read_report_data([paper_run])
-    assert len(data.references) == 13
-    assert "--dataset" not in on_screen(data)
+    assert len(paper_data.references) == 13
+    assert "--dataset" not in on_screen(paper_data)
     assert not read_report_data([paper_run], references=False).references
     assert not read_report_data([paper_run], protocol="lenient").references
 
 
-def test_cells_without_responses_have_the_published_value_marked(paper_run: Path) -> None:
-    data = read_report_data([paper_run])
-    tables = build_tables(data)
+def test_cells_without_responses_have_the_published_value_marked(paper_data: ReportData) -> None:
+    tables = build_tables(paper_data)
     marked = {
         (row.cells["model"], field): row.cells[field]
         for row in tables["log_smape"].rows
@@ -171,10 +174,11 @@ def test_cells_without_responses_have_the_published_value_marked(paper_run: Path
     assert len(marked) == 11
     assert marked["GPT 5", "exponentiation"] == (78.6, None, None)
     # The mean beside it is the paper's own, not one of published and re-scored values.
-    mean = next(data.estimate(one) for one in data.references if one.label == "GPT 5 (maximal)")
+    (gpt,) = [one for one in paper_data.references if one.label == "GPT 5 (maximal)"]
+    mean = paper_data.estimate(gpt)
     assert mean and round(mean.value, 1) == 93.9 and mean.low is None
     assert "78.6 (published)" in markdown(tables["log_smape"])
-    assert re.search(r"^All .* 93\.9  ", on_screen(data), re.M)
+    assert re.search(r"^All .* 93\.9  ", on_screen(paper_data), re.M)
     # They are in no comparison: GPT 5 has 8 tasks with responses.
     assert not [r for r in tables["comparisons"].rows
                 if r.cells["other"] == "GPT 5 (maximal)" and r.cells["task"] == "Exp"]  # fmt: skip
@@ -192,7 +196,7 @@ def test_an_imported_run_takes_the_place_of_its_reference(paper_run: Path, tmp_p
 
 
 def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
-    report: ReportResult, paper_run: Path
+    report: ReportResult, paper_data: ReportData
 ) -> None:
     first = answers(report.data)[0]
     assert len(first.sentences) == 3
@@ -207,7 +211,7 @@ def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
     assert price.count("tokens per answer") == 2
     (row,) = [row for row in report.tables["summary"].rows if row.run == 0]
     assert row.cells["median_tokens"] == pytest.approx(22, abs=2)
-    (known,) = answers(read_report_data([paper_run]))
+    (known,) = answers(paper_data)
     assert len(known.sentences) == 2
     assert known.sentences[1].startswith("13 published configurations: ")
     assert "The nearest is Llama 4 Maverick (none), " in known.sentences[1]
@@ -263,13 +267,15 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(
     (known,) = answers(data)
     assert "Compared with it: Model A (none, " in known.sentences[1]
     assert ", 0.0 points apart [" in known.sentences[1]
-    same = write_report([tmp_path], out=tmp_path / "out").tables["summary"]
+    same = build_tables(data)["summary"]
     assert {row.cells["model"] for row in same.rows} == {"Model A (first)", "Model A (again)"}
 
 
 @pytest.mark.parametrize("which", ["synthetic", "paper"])
-def test_the_terminal_fits_80_columns(which: str, report: ReportResult, paper_run: Path) -> None:
-    data = report.data if which == "synthetic" else read_report_data([paper_run])
+def test_the_terminal_fits_80_columns(
+    which: str, report: ReportResult, paper_data: ReportData
+) -> None:
+    data = report.data if which == "synthetic" else paper_data
     lines = on_screen(data).splitlines()
     assert max(map(len, lines)) <= 80
     full = on_screen(data, all_warnings=True).splitlines()
@@ -406,7 +412,11 @@ def test_a_difference_outside_of_noise_may_be_denied_by_the_paired_test(tmp_path
     assert "not significantly different by the paired test" in sentence
 
 
-def test_runs_that_differ_only_in_their_date_are_a_trend(tmp_path: Path) -> None:
+def test_runs_that_differ_only_in_their_date_are_a_trend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trend = [spec for spec in FIGURES if spec.name == "trend"]
+    monkeypatch.setattr("numbench.reporting.figures.FIGURES", trend)
     data = large_runs.dataset(tmp_path, ("addition", "minmax"))
     for day, wrong in ((3, 8), (1, 2), (2, 4)):
         folder = tmp_path / f"night-{day}"

@@ -90,6 +90,7 @@ def test_tools_are_in_signatures_figures_and_what_is_shown(folders: list[Path]) 
     assert '{"expression": "3+2"} → 5' in turns and None in turns
 
 
+@pytest.mark.slow
 def test_inspect_keeps_the_turns(folders: list[Path], tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai", reason="pip install 'numbench[inspect]'")
     from inspect_ai.log import read_eval_log
