@@ -40,6 +40,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.usefixtures("few_attempts")
 def test_a_training_writes_its_files_and_is_left_unchanged_when_complete(
     recipe: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
@@ -73,6 +74,7 @@ def test_a_training_writes_its_files_and_is_left_unchanged_when_complete(
     assert "state.pt: cannot load the saved state" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("few_attempts")
 def test_micro_batches_give_the_losses_of_whole_batches(recipe: Path, tmp_path: Path) -> None:
     settings = [
         "data.tasks=['sorting']", "data.curriculum=[]",
@@ -88,6 +90,7 @@ def test_micro_batches_give_the_losses_of_whole_batches(recipe: Path, tmp_path: 
     assert parts["loss"] == pytest.approx(whole["loss"], rel=1e-4)
 
 
+@pytest.mark.usefixtures("few_attempts")
 def test_a_recipe_that_cannot_start_does_not_bind_its_folder(
     recipe: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
@@ -175,6 +178,7 @@ def train_and_die(recipe: Recipe, folder: Path, calls: int | None, report: Path 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_attempts")
 def test_a_training_killed_ten_times_ends_with_the_same_weights(tmp_path: Path) -> None:
     parquet(tmp_path / "text" / "a.parquet", [*documents(300)])
     gpt2_vocabulary(tmp_path / "gpt2.json")
