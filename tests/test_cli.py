@@ -206,7 +206,7 @@ def test_without_torch_the_demo_runs_only_the_baselines(
 ) -> None:
     monkeypatch.setattr("numbench.demo.find_spec", lambda package: None)
     monkeypatch.setattr("numbench.demo.report", lambda folders, **options: sorted(folders))
-    generate(DatasetSettings(name="tiny", size=2), tmp_path / "tiny")
+    generate(DatasetSettings(name="tiny", size=2, tasks=("minmax",)), tmp_path / "tiny")
     messages: list[str] = []
     out = tmp_path / "out"
     (folders,) = demo(out, messages.append, tmp_path / "tiny")
@@ -226,7 +226,7 @@ def test_demo_asks_the_small_model_what_it_was_trained_on() -> None:
 def test_the_next_step_of_an_export_is_that_of_the_docs(
     tmp_path: Path, call: Call, target: str, hint: str
 ) -> None:
-    generate(DatasetSettings(name="tiny", size=2), tmp_path / "tiny")
+    generate(DatasetSettings(name="tiny", size=2, tasks=("minmax",)), tmp_path / "tiny")
     _, output, _ = call("export", "tiny", "--to", target, "--out", "out")
     (step,) = [line for line in output.splitlines() if line.startswith("next: ")]
     documented = (ROOT / "docs/integrations.md").read_text()

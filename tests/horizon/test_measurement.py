@@ -49,7 +49,7 @@ def measure(measurement: TaskMeasurement, answer: Answer, order: random.Random) 
         measurement.record(item := order.choice(items), answer(item))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.floats(0.5, 300), st.integers(0, 99), st.integers(1, 60), st.integers(0, 1000))
 def test_interrupted_measurements_ask_what_an_uninterrupted_one_asks(
     horizon: float, seed: int, cut: int, order: int

@@ -16,8 +16,10 @@ SIZE_ARRAY = np.array(SIZES, np.float64)
 EXPECTED = Tokens(40 + 0.4 * SIZE_ARRAY, 10 + 0.4 * SIZE_ARRAY, 3 * SIZE_ARRAY, 0.0)
 
 
-@pytest.mark.parametrize("guess", [0.0, 0.5])
-@pytest.mark.parametrize("curve", [Curve(20, 3, 0.02), Curve(1.5, 30, 0), Curve(3000, 8, 0)])
+@pytest.mark.parametrize(
+    ("curve", "guess"),
+    [(Curve(20, 3, 0.02), 0.0), (Curve(1.5, 30, 0), 0.5), (Curve(3000, 8, 0), 0.5)],
+)
 def test_measurements_are_those_of_the_shipped_design(curve: Curve, guess: float) -> None:
     limits, chance = Limits(max_items=60), (guess,) * len(SIZES)
     # Answers are right or wrong for sure, so that both see the same ones.

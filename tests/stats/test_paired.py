@@ -210,8 +210,8 @@ def test_a_regression_of_the_margin_is_excluded_in_5_percent(
     margin: float, loss: float, small: float
 ) -> None:
     rng = np.random.default_rng(8)
-    drawn = np.where(rng.random((500, 2000)) < margin / 100 / loss, -loss, 0.0)
+    drawn = np.where(rng.random((500, 800)) < margin / 100 / loss, -loss, 0.0)
     noise = rng.choice([-small, small], drawn.shape) * (rng.random(drawn.shape) < 0.2)
     bounds = one_sided_bounds([Stratum("", np.where(drawn < 0, drawn, noise))], 1.0)
     # Three standard errors above 5 %.
-    assert np.mean(bounds.at_least > -margin / 100) <= 0.05 + 3 * (0.0475 / 2000) ** 0.5
+    assert np.mean(bounds.at_least > -margin / 100) <= 0.05 + 3 * (0.0475 / 800) ** 0.5

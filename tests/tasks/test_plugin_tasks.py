@@ -43,6 +43,12 @@ from tests.tasks.gcd_task import GCD
 SETTINGS = DatasetSettings(name="plugin", tasks=("gcd",), size=30)
 
 
+@pytest.fixture(autouse=True)
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Datasets are drawn from 60 questions, not from 10,000."""
+    monkeypatch.setattr("numbench.dataset.shard_files.POOL_SIZE", 60)
+
+
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     """A function that adds a task to the registry."""
@@ -55,15 +61,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     load_prompt_set.cache_clear()
 
 
-def test_a_plugin_task_needs_nothing_but_its_declaration(
-    install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_task_needs_nothing_but_its_declaration(install, tmp_path: Path) -> None:
     """Defaults, exact answers, escapes, params, both formats, more rows than a pool, examples."""
     assert (GCD.display, GCD.answer_kind, GCD.metric) == ("Gcd", "number", "log_smape")
     assert GCD.chance_accuracy(2) == 0
     assert GCD.difficulty("gcd", ("12", "345"), "3") == Difficulty(5, 13)
     install(replace(GCD, sample=_with_params))
-    monkeypatch.setattr("numbench.dataset.shard_files.POOL_SIZE", 60)
     assert parse_tasks(["all"]) == DatasetSettings().tasks == tuple(PAPER_TASKS)
     assert parse_tasks(["gcd", "mean"]) == ("mean", "gcd")
     dataset = generate(SETTINGS, tmp_path / "data")
@@ -250,9 +253,11 @@ def test_a_slip_that_shows_late_ends_the_generation(
 SCRIPT = """
 import json
 from pathlib import Path
+from numbench.dataset import shard_files
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.tasks import TASKS
+shard_files.POOL_SIZE = 60
 if __name__ == "__main__":
     settings = DatasetSettings(name="g", tasks=("gcd", "mean"), size=5)
     dataset = generate(settings, Path("g"), workers=2)

@@ -67,7 +67,7 @@ def answer_from_prompt(task: str, prompt: str) -> object:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("task", SCALED_TASKS)
 def test_answers_follow_from_the_question(task: str, size: int) -> None:
-    for item in items(task, size, 3 if size > 100 else 6):
+    for item in items(task, size, 1 if size > 100 else 6):
         expected = answer_from_prompt(task, item.prompt)
         if isinstance(item.answer, tuple):
             assert list(map(int, item.answer)) == expected
