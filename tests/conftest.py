@@ -40,6 +40,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if mark and f"not {mark[1]}" in config.option.markexpr else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Call what asks through litellm slow, except for the tests of adapters.
+
+    litellm takes seconds to import, and would be imported in every worker.
+    """
+    for item in items:
+        if "[litellm/" in item.nodeid and not item.nodeid.startswith("tests/models/"):
+            item.add_marker("slow")
+
+
 PATIENCE = 1200
 """Seconds after which a test counts as hanging."""
 

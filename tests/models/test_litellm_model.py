@@ -75,6 +75,7 @@ def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
     code = (
         "import socket\n"

@@ -72,7 +72,7 @@ def test_any_legal_form_of_a_stream_is_read(
     check(completion, {"text": "42", "finish_reason": "stop", "generated": 30})
 
 
-@pytest.mark.parametrize("blanks", [b"\n" * 60_000_000, b"\r\n" * 9_000_000, b":\n" * 9_000_000])
+@pytest.mark.parametrize("blanks", [b"\n" * 9_000_000, b"\r\n" * 9_000_000, b":\n" * 9_000_000])
 def test_megabytes_of_blank_lines_are_skipped(blanks: bytes) -> None:
     """One by one they would take minutes, and gigabytes."""
     tracemalloc.start()
