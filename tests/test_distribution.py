@@ -13,8 +13,6 @@ import pytest
 from tests.support import servers
 from tests.support.command_line import finish
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -68,6 +66,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installa
     return Installation(tmp_path_factory.mktemp("installed"), wheel)
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_numbench_and_bittoken_with_their_data(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.partition("/")[0] for name in names}
@@ -95,6 +94,7 @@ def test_the_wheel_installs_numbench_and_bittoken_with_their_data(wheel: Path) -
     assert not [name for name in folders if not name.endswith("/NOTICE")]
 
 
+@pytest.mark.slow
 def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
     (path,) = archives.glob("*.tar.gz")
     with tarfile.open(path) as archive:
@@ -105,6 +105,7 @@ def test_the_sdist_has_what_a_build_and_the_tests_need(archives: Path) -> None:
     assert {str(path.relative_to(ROOT)) for path in ROOT.glob("results/*/README.md")} <= names
 
 
+@pytest.mark.slow
 def test_the_package_works_outside_the_repository(installed: Installation) -> None:
     home = installed.home
     code = "import numbench; print(numbench.__file__); print(numbench.__version__)"
@@ -130,6 +131,7 @@ def test_the_package_works_outside_the_repository(installed: Installation) -> No
     assert (home / "results/demo/report/figures/radar.svg").stat().st_size > 10_000
 
 
+@pytest.mark.heavy
 def test_the_extra_inspect_is_usable_in_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
     """As its users install it: pip chooses the versions of all dependencies."""
     venv.create(tmp_path / "venv", with_pip=True)
@@ -155,6 +157,7 @@ SCHEMAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "schema"), SCHEMAS.items())
 def test_files_of_the_hosting_service_follow_its_schemas(pattern: str, schema: str) -> None:
     files = list((ROOT / ".github").glob(pattern))
@@ -163,6 +166,7 @@ def test_files_of_the_hosting_service_follow_its_schemas(pattern: str, schema: s
     subprocess.run([program, "--builtin-schema", f"vendor.{schema}", *files], check=True)
 
 
+@pytest.mark.slow
 def test_the_image_is_built_and_runs_where_there_is_an_engine() -> None:
     program = Path(sys.executable).with_name("hadolint")
     subprocess.run([program, "--failure-threshold", "warning", ROOT / "Dockerfile"], check=True)

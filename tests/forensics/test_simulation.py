@@ -9,7 +9,7 @@ from numbench.forensics.findings import explain
 from studies.forensics.controls import exact_answers, float64_answers
 from tests.forensics.simulated import questions, unrelated_answers, with_planted
 
-RUNS = 40
+RUNS = 24
 SHORTENED = ("truncated", "rounded")
 """Alternatives that often have the same value as one of them."""
 
