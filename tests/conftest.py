@@ -69,6 +69,12 @@ def watchdog() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out of reports: they take most of the time."""
+    monkeypatch.setattr("numbench.reporting.figures.FIGURES", ())
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_authorities(request: pytest.FixtureRequest) -> Iterator[None]:
     """No client reads the system's certificates, which takes each 50 ms; only `live` needs them."""

@@ -124,6 +124,7 @@ def test_wrong_use_is_refused_before_anything_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_every_function_takes_plain_arguments(
     dataset: nb.Dataset, runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,6 @@ from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
 from numbench.models.prices import load_model_map
-from numbench.reporting import figures
 from numbench.runner.progress import RunReport
 from tests.support.case_tables import each_row
 from tests.support.command_line import KEYS, NUMBENCH, Call, numbench
@@ -130,10 +129,8 @@ def test_quiet_leaves_the_result_and_the_error(call: Call) -> None:
     assert failed == (2, "", "numbench: nowhere does not exist; give a run folder\n")
 
 
-def test_verbose_shows_all_warnings(
-    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, "FIGURES", ())
+@pytest.mark.usefixtures("without_figures")
+def test_verbose_shows_all_warnings(tmp_path: Path, call: Call) -> None:
     call("run", *BASELINE, "--tasks", "minmax", "--limit", "2")
     (run,) = (tmp_path / "results").iterdir()
     for count in range(6):

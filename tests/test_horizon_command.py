@@ -58,6 +58,7 @@ def test_a_measurement_prints_its_horizons_and_resumes(
     assert re.search(r"^long_sum-\d+-0 ", shown, re.M)
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_other_commands_refuse_a_measurement(numbench: CommandLine, server: servers.Server) -> None:
     numbench("horizon", "--model", "openai/some", "--base-url", server.url, *QUICK, "--out", "a")
     (numbench.folder / "a2").mkdir()

@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @each_row(__file__, "json_outputs")
+@pytest.mark.usefixtures("without_figures")
 def test_stdout_is_the_result(
     folder: Path, monkeypatch: pytest.MonkeyPatch, call: Call,
     command: str, code: int, known: dict[str, Any],

@@ -65,6 +65,7 @@ def test_each_of_model_provider_and_fingerprint_is_compared() -> None:
     assert warnings_of(many)[0].endswith("4 (1), and 4 more")
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
     dataset: Path, tmp_path: Path, call: Call
 ) -> None:

@@ -77,6 +77,7 @@ def test_an_invalid_too_long_or_late_question_fails(folder: Path) -> None:
         assert completion.error.kind == ("run" if message == "temperature 0" else "item")
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_run_is_recorded_resumed_scored_and_reported(folder: Path, tmp_path: Path) -> None:
     settings = DatasetSettings(name="d", tasks=("addition", "sorting"), size=5, seed=7, max_bits=8)
     generate(settings, tmp_path / "data")

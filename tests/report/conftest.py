@@ -28,12 +28,6 @@ def synthetic_data(synthetic_runs: Path) -> ReportData:
     return read_report_data([synthetic_runs])
 
 
-@pytest.fixture
-def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures out of reports: they take most of the time."""
-    monkeypatch.setattr("numbench.reporting.figures.FIGURES", ())
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser for the tests of a module.

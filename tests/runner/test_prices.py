@@ -223,6 +223,7 @@ def test_a_price_ends_on_its_last_day(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert price is not None and price.input == 7
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_a_price_found_after_the_run_counts_in_reports_and_is_marked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @each_row(__file__, "rerouted_models")
+@pytest.mark.usefixtures("without_figures")
 def test_a_rerouted_model_is_named_and_priced_as_the_one_that_answers(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
