@@ -75,25 +75,41 @@ def test_a_last_line_that_was_cut_is_repaired_and_nothing_else_is_lost(tmp_path:
         assert path.read_bytes() == expected, cut
 
 
-def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    code = (
-        "import sys, itertools; from tests.test_journal import *\n"
-        "async def go(journal):\n"
-        "    numbers = itertools.count()\n"
-        "    async def work():\n"
-        "        for n in numbers:\n"
-        "            await journal.append(answer(n, 'x' * 5000))\n"
-        "            os.write(1, b'%d\\n' % n)\n"
-        "    await asyncio.gather(*(work() for _ in range(8)))\n"
-        "with Journal(Path(sys.argv[1]), INFO) as journal: asyncio.run(go(journal))"
-    )
+OPEN = """
+import asyncio, itertools, os, sys
+from pathlib import Path
+from numbench.core.jsonl import read_json
+from numbench.journal.writer import Journal
+from numbench.records import Response, RunInfo
+journal = Journal(Path(sys.argv[1]), read_json(Path(sys.argv[2]), RunInfo))
+"""
+"""Opens the journal in the first folder for the run that the second file describes."""
+
+APPEND = """
+async def go():
+    numbers = itertools.count()
+    async def work():
+        for n in numbers:
+            await journal.append(Response(item_id=f"mean-{n}", text="x" * 5000))
+            os.write(1, b"%d\\n" % n)
+    await asyncio.gather(*(work() for _ in range(8)))
+with journal:
+    asyncio.run(go())
+"""
+
+
+@pytest.fixture
+def info_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("info") / "info.json"
+    jsonl.write_json(path, INFO)
+    return path
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, info_file: Path) -> None:
     acknowledged_count = 0
     for _ in range(3):
-        with subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path)],
-            stdout=subprocess.PIPE,
-            cwd=Path(__file__).parents[1],
-        ) as process:
+        command = [sys.executable, "-c", OPEN + APPEND, tmp_path, info_file]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             acknowledged = [process.stdout.readline()]
             acknowledged += [process.stdout.readline() for _ in range(20)]
@@ -223,19 +239,17 @@ def test_tasks_and_limit_may_grow_and_never_shrink(tmp_path: Path) -> None:
     assert info.versions == {"numbench": "0.1.0, 0.2.0"}
 
 
-HOLD = (
-    "import sys; from pathlib import Path; from numbench.journal.writer import Journal\n"
-    "from tests.support.runs import INFO\n"
-    "with Journal(Path(sys.argv[1]), INFO):\n"
-    "    print('open', flush=True); sys.stdin.read()\n"
-)
+HOLD = """
+with journal:
+    print("open", flush=True)
+    sys.stdin.read()
+"""
 
 
-def test_a_deleted_lock_lets_no_other_process_in(tmp_path: Path) -> None:
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+def test_a_deleted_lock_lets_no_other_process_in(tmp_path: Path, info_file: Path) -> None:
+    command = [sys.executable, "-c", OPEN + HOLD, tmp_path, info_file]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=root, **pipes) as writer:  # type: ignore[call-overload]
+    with subprocess.Popen(command, **pipes) as writer:  # type: ignore[call-overload]
         assert writer.stdout.readline() == b"open\n"
         (tmp_path / ".lock").unlink()
         before = (tmp_path / "run.json").read_bytes()
