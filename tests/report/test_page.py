@@ -6,9 +6,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -25,63 +23,7 @@ from numbench.reporting.read import read_report_data
 from numbench.reporting.tables.render import format_bounds, format_value
 from numbench.scoring import score_run
 from tests.report import large_runs, runs
-
-
-class _Elements(HTMLParser):
-    """Names and attributes of all elements, and the content of scripts and styles."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: list[tuple[str, dict[str, str | None], str]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.tags and self.tags[-1][0] in ("script", "style") and self.cdata_elem:
-            self.raw.append((*self.tags[-1], data))
-
-
-def page_of(data: ReportData) -> str:
-    """Return the page of some data, without figures, which take seconds to draw."""
-    return render_page(data, build_tables(data), [], {"radar": "not drawn"})
-
-
-def cells(page: str, table: str) -> list[list[str]]:
-    """Return the text of the cells of a table, row by row, without headings."""
-    (body,) = re.findall(rf'<table data-table="{table}".*?</thead>(.*?)</table>', page, re.S)
-    rows = re.findall(r'<tr class="(?!group).*?</tr>', body, re.S)
-    return [
-        [
-            " ".join(re.sub(r"<[^>]*>", " ", cell).split())
-            for cell in re.findall(r"<(?:td|th).*?>(.*?)</(?:td|th)>", row, re.S)
-        ]
-        for row in rows
-    ]
-
-
-def responses(page: str) -> list[dict[str, Any]]:
-    """Return the items and responses of a page, one dictionary per response."""
-    raw = _Elements(page).raw
-
-    def unpacked(text: str) -> dict[str, Any]:
-        known: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
-        return known
-
-    (packed,) = [text for _, attrs, text in raw if attrs.get("id") == "packed-items"]
-    items, rows = unpacked(packed), []
-    for run, (_, _, text) in enumerate(one for one in raw if one[1].get("class") == "packed-run"):
-        columns = unpacked(text)
-        positions = columns.pop("item")
-        for number, index in enumerate(positions):
-            own = {
-                name: column[number] if isinstance(column, list) else column["same"]
-                for name, column in columns.items()
-            }
-            rows.append({"run": run, **{n: v[index] for n, v in items.items()}, **own})
-    return rows
+from tests.report.page_content import Elements, cells, page_of, responses
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +69,7 @@ def test_every_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> 
 
 
 def test_the_policy_allows_only_this_style_and_script(mixed_page: str) -> None:
-    elements = _Elements(mixed_page)
+    elements = Elements(mixed_page)
     (policy,) = [a["content"] for _, a in elements.tags if a.get("http-equiv")]
     hashes = {
         tag: f"sha256-{base64.b64encode(hashlib.sha256(data.encode()).digest()).decode()}"
@@ -142,7 +84,7 @@ def test_the_policy_allows_only_this_style_and_script(mixed_page: str) -> None:
 
 def test_the_page_loads_nothing_and_links_to_the_paper_only(mixed_page: str) -> None:
     ids = set(re.findall(r' id="([^"]+)"', mixed_page))
-    for tag, attributes in _Elements(mixed_page).tags:
+    for tag, attributes in Elements(mixed_page).tags:
         assert not any(name.startswith("on") or name == "style" for name in attributes), tag
         for name in ("src", "href"):
             target = attributes.get(name) or "#items"

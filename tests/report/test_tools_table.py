@@ -12,7 +12,7 @@ from numbench.reporting.build import build_tables
 from numbench.reporting.figures import render
 from numbench.reporting.read import read_report_data
 from numbench.scoring import score_run, signature
-from tests.report.test_page import page_of, responses
+from tests.report.page_content import page_of, responses
 from tests.support.runs import go, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 from tests.support.tools import answering, calling, expression, results_of
