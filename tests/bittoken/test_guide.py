@@ -12,6 +12,7 @@ from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
 from tests.support.command_line import finish, install
 
 PAGE = (Path(__file__).parents[2] / "docs" / "bittoken.md").read_text(encoding="utf-8")
+SHORT = "--set training.tokens=6_000 --set training.validation_items=32"
 FILE = re.compile(r"^`([\w.]+)`:\n\n```(?:python|toml)\n(.*?)^```", re.M | re.S)
 
 
@@ -61,14 +62,15 @@ def test_the_encoding_of_another_package_is_trained(tmp_path: Path) -> None:
     source.mkdir()
     for name, content in FILE.findall(section("Add an encoding")):
         (source / name).write_text(content)
-    Commands(tmp_path, install(source, tmp_path / "packages")).run("Add an encoding")
+    commands = Commands(tmp_path, install(source, tmp_path / "packages"))
+    commands.run("Add an encoding", train=SHORT)
     assert (tmp_path / "float16" / "checkpoint" / "model.safetensors").is_file()
 
 
 @pytest.mark.slow
 def test_a_trained_network_is_evaluated_beside_gpt_5(tmp_path: Path) -> None:
     commands = Commands(tmp_path)
-    trained = commands.run("Train a network", train="--set training.tokens=20_000")
+    trained = commands.run("Train a network", train=SHORT)
     assert "cpu " in trained["bittoken train"]
     assert "harmonic mean" in trained["bittoken train cpu"]
     printed = commands.run("Evaluate a network", run="--limit 4", generate="--size 20")

@@ -6,11 +6,11 @@ import io
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from itertools import count
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,20 +47,15 @@ LIMIT = 40
 TASKS_ASKED = ("addition", "multiplication")
 
 
-@pytest.fixture(autouse=True)
-def _fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def _key_and_fixed_seed() -> Iterator[None]:
     """With other fresh items, now and then one of these verdicts is another one."""
-    seeds = count()
-    monkeypatch.setattr(
-        secrets,
-        "token_hex",
-        lambda size: hashlib.sha256(str(next(seeds)).encode()).hexdigest()[: 2 * size],
-    )
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            secrets, "token_hex", lambda size: hashlib.sha256(b"0").hexdigest()[: 2 * size]
+        )
+        patch.setenv("OPENAI_API_KEY", KEY)
+        yield
 
 
 def frozen_prompts(limit: int = LIMIT) -> set[str]:
@@ -223,12 +218,17 @@ def test_wrong_arguments_write_nothing(
     assert not server.received and list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def done(tmp_path: Path) -> Path:
-    known = frozen_prompts()
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out, known = tmp_path_factory.mktemp("done") / "c", frozen_prompts()
     with serve(responder(lambda prompt: prompt in known or is_able(prompt))) as server:
-        certify(server, tmp_path / "c")
-    return tmp_path / "c"
+        certify(server, out)
+    return out
+
+
+@pytest.fixture
+def done(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "c"))
 
 
 def change(folder: Path, **fields: object) -> None:

@@ -350,20 +350,24 @@ CALL = (
 )
 
 
+STEPS = [
+    (MODEL, Provider, "POST", "/files"),
+    (MODEL, Provider, "POST", "/batches"),
+    (MODEL, Provider, "GET", "/batches/batch-0"),
+    (MODEL, Provider, "GET", "/files/batch-0-out/content"),
+    (CLAUDE, AnthropicProvider, "POST", "/v1/messages/batches"),
+    (CLAUDE, AnthropicProvider, "GET", "/v1/messages/batches/msgbatch_0"),
+    (CLAUDE, AnthropicProvider, "GET", "/v1/messages/batches/msgbatch_0/results"),
+]
+
+
+# A provider is as before after a request that only reads.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("model", "provider_of", "method", "path"),
-    [
-        (MODEL, Provider, "POST", "/files"),
-        (MODEL, Provider, "POST", "/batches"),
-        (MODEL, Provider, "GET", "/batches/batch-0"),
-        (MODEL, Provider, "GET", "/files/batch-0-out/content"),
-        (CLAUDE, AnthropicProvider, "POST", "/v1/messages/batches"),
-        (CLAUDE, AnthropicProvider, "GET", "/v1/messages/batches/msgbatch_0"),
-        (CLAUDE, AnthropicProvider, "GET", "/v1/messages/batches/msgbatch_0/results"),
-    ],
+    ("model", "provider_of", "method", "path", "moment"),
+    [(*step, "before") for step in STEPS]
+    + [(*step, "behind") for step in STEPS if step[2] == "POST"],
 )
-@pytest.mark.parametrize("moment", ["before", "behind"])
 def test_after_a_kill_at_any_step_nothing_is_paid_twice(
     tmp_path: Path, model: str, provider_of: Providers, method: str, path: str, moment: str
 ) -> None:
