@@ -1,6 +1,5 @@
 """The examples of docs/bittoken.md work as printed there."""
 
-import os
 import re
 import shlex
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bittoken.encodings import DIGITS_PER_TOKEN, ENCODINGS
-from tests.support.command_line import finish, install
+from tests.support.command_line import CommandLine, finish, install
 
 PAGE = (Path(__file__).parents[2] / "docs" / "bittoken.md").read_text(encoding="utf-8")
 SHORT = "--set training.tokens=6_000 --set training.validation_items=32"
@@ -21,26 +20,19 @@ def section(heading: str) -> str:
     return re.split(r"^#+ ", PAGE.split(f"# {heading}\n")[1], flags=re.M)[0]
 
 
-class Commands:
-    """Runs the commands of a section, with additional arguments by program and subcommand."""
+def run(
+    heading: str, folder: Path, packages: Path | None = None, **additional: str
+) -> dict[str, str]:
+    """Run the commands of a section in a folder; return what each prints.
 
-    def __init__(self, folder: Path, packages: Path | None = None) -> None:
-        paths = [str(packages)] if packages else []
-        paths += filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        self._environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-        self._folder = folder
-
-    def run(self, heading: str, **additional: str) -> dict[str, str]:
-        """Return what each command prints."""
-        printed = {}
-        for line in re.findall(r"^    ((?:numbench|bittoken) .+)$", section(heading), re.M):
-            program, *arguments = shlex.split(line)
-            arguments += shlex.split(additional.get(arguments[0], ""))
-            code = f"from {program}.cli import main; main()"
-            command = (sys.executable, "-c", code, *arguments)
-            done = finish(*command, cwd=self._folder, env=self._environment)
-            printed[line] = done.stdout + done.stderr
-        return printed
+    additional: more arguments, by subcommand.
+    """
+    printed = {}
+    for line in re.findall(r"^    ((?:numbench|bittoken) .+)$", section(heading), re.M):
+        program, *arguments = shlex.split(line)
+        arguments += shlex.split(additional.get(arguments[0], ""))
+        printed[line] = CommandLine(folder, packages, program)(*arguments)
+    return printed
 
 
 def test_every_encoding_is_described() -> None:
@@ -62,17 +54,16 @@ def test_the_encoding_of_another_package_is_trained(tmp_path: Path) -> None:
     source.mkdir()
     for name, content in FILE.findall(section("Add an encoding")):
         (source / name).write_text(content)
-    commands = Commands(tmp_path, install(source, tmp_path / "packages"))
-    commands.run("Add an encoding", train=SHORT)
+    run("Add an encoding", tmp_path, install(source, tmp_path / "packages"), train=SHORT)
     assert (tmp_path / "float16" / "checkpoint" / "model.safetensors").is_file()
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_figures")
 def test_a_trained_network_is_evaluated_beside_gpt_5(tmp_path: Path) -> None:
-    commands = Commands(tmp_path)
-    trained = commands.run("Train a network", train=SHORT)
+    trained = run("Train a network", tmp_path, train=SHORT)
     assert "cpu " in trained["bittoken train"]
     assert "harmonic mean" in trained["bittoken train cpu"]
-    printed = commands.run("Evaluate a network", run="--limit 4", generate="--size 20")
+    printed = run("Evaluate a network", tmp_path, run="--limit 4", generate="--size 20")
     reports = [text for line, text in printed.items() if line.startswith("numbench report")]
     assert "GPT 5 " in reports[0] and "numbench small" in reports[1]

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,14 +39,13 @@ def install(source: Path, target: Path) -> Path:
 
 
 class CommandLine:
-    """The command `numbench` in a folder.
+    """The command `numbench`, or `bittoken`, in a folder.
 
     It runs in this process, or in one of its own with the packages that are installed in a folder.
     """
 
-    def __init__(self, folder: Path, packages: Path | None) -> None:
-        self.folder = folder
-        self._packages = packages
+    def __init__(self, folder: Path, packages: Path | None, program: str = "numbench") -> None:
+        self.folder, self._packages, self._program = folder, packages, program
 
     def __call__(
         self, *arguments: str, code: int = 0, environment: Mapping[str, str] | None = None
@@ -58,19 +58,20 @@ class CommandLine:
             return output
         paths = [str(self._packages), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         own["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        done = finish(*NUMBENCH, *arguments, code=code, cwd=self.folder, env=os.environ | own)
+        command = (sys.executable, "-c", f"from {self._program}.cli import main; main()")
+        done = finish(*command, *arguments, code=code, cwd=self.folder, env=os.environ | own)
         return done.stdout + done.stderr
 
     def _call(self, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
         out, err = io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
             patch.chdir(self.folder)
-            patch.setattr(sys, "argv", ["numbench", *arguments])
+            patch.setattr(sys, "argv", [self._program, *arguments])
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             for name, value in environment.items():
                 patch.setenv(name, value)
-            main()
+            import_module(f"{self._program}.cli").main()
         return int(end.value.code or 0), out.getvalue() + err.getvalue()
 
 
