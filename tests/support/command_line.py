@@ -138,13 +138,16 @@ object.__setattr__(DEFAULT_POLICY, "poll_interval", 0.05)
 """
 
 
+def arguments_for(server: Server, command: str, out: Path) -> list[str]:
+    """Return the arguments of a command of numbench that asks a server."""
+    arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
+    return arguments + ([] if "--batch" in arguments else ["--concurrency", str(CONCURRENCY)])
+
+
 def start(server: Server, command: str, out: Path, **options: Any) -> subprocess.Popen[str]:
     """Start a command of numbench in another process."""
-    arguments = shlex.split(f"{command} --base-url {server.url} --out {out}")
-    is_batch = "--batch" in arguments
-    if not is_batch:
-        arguments += ["--concurrency", str(CONCURRENCY)]
-    code = FAST_POLLS + COMMAND_LINE if is_batch else COMMAND_LINE
+    arguments = arguments_for(server, command, out)
+    code = FAST_POLLS + COMMAND_LINE if "--batch" in arguments else COMMAND_LINE
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=ROOT,
