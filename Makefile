@@ -13,6 +13,9 @@ demo: $(VENV)/.demo-ready
 	$(BIN)/numbench demo
 	@echo "next: source $(BIN)/activate"
 
+# Tests start hundreds of interpreters, each of which would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # -rs: say why tests are skipped, such as those that need a browser, and what they need.
 test: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 3 --dist worksteal -rs

@@ -42,12 +42,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Call what asks through litellm slow, except for the tests of adapters.
-
-    litellm takes seconds to import, and would be imported in every worker.
-    """
+    """Call what asks through litellm slow: it takes seconds to import, in every worker."""
     for item in items:
-        if "[litellm/" in item.nodeid and not item.nodeid.startswith("tests/models/"):
+        if "litellm/openai/" in item.nodeid:
             item.add_marker("slow")
 
 

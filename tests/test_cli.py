@@ -1,6 +1,5 @@
 """The command line: help, errors, exit codes, and commands from end to end."""
 
-import csv
 import os
 import re
 import shlex
@@ -146,27 +145,6 @@ def test_verbose_shows_all_warnings(tmp_path: Path, call: Call) -> None:
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = numbench("show", "nowhere", "--debug", cwd=tmp_path)
     assert done.returncode != 0 and "Traceback" in done.stderr
-
-
-@pytest.mark.slow
-def test_run_report_show_and_audit_without_a_key(tmp_path: Path, call: Call) -> None:
-    generate(DatasetSettings(name="tiny", size=4), tmp_path / "datasets" / "tiny")
-    run = ("run", *BASELINE, "--dataset", "tiny")
-    code, output, _ = call(*run, "--tasks", "all")
-    assert code == 0 and "36 answered now, 0 done earlier, 0 failed" in output
-    assert output.splitlines()[-1] == "next: numbench report results/baseline-float64_none_tiny"
-    assert "0 answered now, 36 done earlier" in call(*run)[1]
-    code, output, progress = call("report")
-    assert code == 0 and "scoring run 1 of 1" in progress
-    assert output.splitlines()[-1] == "next: open results/report/report.html in a browser"
-    assert all(len(line) <= 80 for line in output.splitlines())
-    with (tmp_path / "results/report/tables/log_smape.csv").open() as file:
-        (row,) = csv.DictReader(file)
-    shown = (row["model"], row["addition"], row["sorting"])
-    assert shown == ("float64 arithmetic", "100.0", "100.0")
-    code, output, _ = call("show", "results", "--tasks", "mean")
-    assert code == 0 and output.count("question  What is the mean") == 4
-    assert call("audit", "tiny")[0] == 0
 
 
 def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from benchmarks.horizon_coverage import Condition, coverage, logistic
 from benchmarks.horizon_simulation import Tokens, simulate
 from numbench.horizon import Limits
 from numbench.horizon.adaptive import AdaptiveDesign
@@ -40,11 +39,3 @@ def test_measurements_are_those_of_the_shipped_design(curve: Curve, guess: float
     assert result.tokens[0] == pytest.approx(
         float(asked @ (EXPECTED.prompt + np.maximum(EXPECTED.answer, 1)))
     )
-
-
-def test_intervals_include_the_horizon_as_often_as_they_say() -> None:
-    """A small version of tests/heavy/test_horizon_coverage.py, of steep curves, which are quick."""
-    result = coverage(Condition("slope 6", logistic(6)), 20)
-    assert result.h50 >= 0.85, result
-    assert abs(result.bias) <= 0.1, result
-    assert result.items <= 80, result

@@ -28,6 +28,7 @@ def test_requests_validate_against_the_types_of_the_sdks() -> None:
             validate(request)
 
 
+@pytest.mark.slow
 @each_row(__file__, "rejected_requests")
 def test_the_types_reject_a_wrong_request(model: str, changes: dict[str, Any]) -> None:
     request = next(each for each in read_golden_file() if each["model"] == model)

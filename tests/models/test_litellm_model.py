@@ -19,6 +19,8 @@ from tests.support import servers
 from tests.support.case_tables import each_case
 from tests.support.servers import Reply
 
+pytestmark = pytest.mark.slow
+
 OLLAMA = "litellm/ollama_chat/x"
 CLAUDE = "litellm/anthropic/claude-x"
 # litellm counts the reasoning itself: seven, which may equal the input's count.
@@ -75,7 +77,6 @@ def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
     )
 
 
-@pytest.mark.slow
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
     code = (
         "import socket\n"

@@ -126,12 +126,18 @@ def assert_all_legible(spec: FigureSpec, data: ReportData) -> None:
             assert_legible(figure)
 
 
+@pytest.fixture(scope="module")
+def data_by_kind(many: list[Path], equal: list[Path]) -> dict[str, ReportData]:
+    kinds = {"nine hostile names": many, "equal values, empty cells": equal, "one run": many[:1]}
+    return {kind: data_of(folders) for kind, folders in kinds.items()}
+
+
 @pytest.mark.parametrize("which", ["nine hostile names", "equal values, empty cells", "one run"])
 @pytest.mark.parametrize("spec", OF_SCORES, ids=lambda spec: spec.name)
 def test_figures_of_any_runs_are_legible(
-    spec: FigureSpec, which: str, many: list[Path], equal: list[Path]
+    spec: FigureSpec, which: str, data_by_kind: dict[str, ReportData]
 ) -> None:
-    data = data_of(equal if which.startswith("equal") else many[:1] if which == "one run" else many)
+    data = data_by_kind[which]
     if which == "one run" and spec.name.startswith("pareto"):
         assert isinstance(spec.draw(data), str)
     else:

@@ -93,6 +93,7 @@ def test_every_table_is_written_unrounded_in_each_format(report: ReportResult) -
                     assert float(line[field]) == value
 
 
+@pytest.mark.slow
 def test_two_reports_of_the_same_runs_are_the_same_bytes(
     report: ReportResult, synthetic_runs: Path, tmp_path: Path
 ) -> None:

@@ -140,19 +140,6 @@ async def _either(received: ReceivedRequest) -> Reply:
     return servers.gemini() if "contents" in received.body else await good(received)
 
 
-def test_a_suite_runs_all_members_and_resumes(dataset: Path, tmp_path: Path) -> None:
-    out = tmp_path / "runs"
-    with serve(_either) as server:
-        members = paper(dataset, limit=1, out=out, base_url=server.url)
-        reports = run_suite(members, policy=QUICK)
-        assert [report.answered for report in reports] == [2] * 13
-        assert [report.path for report in reports] == [member.path for member in members]
-        assert len(server.received) == 26
-        members = paper(dataset, limit=1, out=out, base_url=server.url)
-        assert run_suite(members, policy=QUICK) == ()
-    assert (out / "gemini-2.5-flash_none_small/run.json").is_file()
-
-
 def test_a_plan_shows_whether_a_cost_limit_suffices(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,8 +225,10 @@ def test_a_provider_that_fails_ends_no_run_of_another(
     assert len(failures) == 7 and all("HTTP 402: no credits" in failure for failure in failures)
 
 
-def test_providers_run_at_the_same_time(dataset: Path, tmp_path: Path) -> None:
-    providers: set[str] = set()
+def test_a_suite_asks_its_providers_at_the_same_time_and_resumes(
+    dataset: Path, tmp_path: Path
+) -> None:
+    out, providers = tmp_path / "runs", set[str]()
 
     async def script(received: ReceivedRequest) -> Reply:
         providers.add(received.path.partition(":")[2] or received.body["model"].partition("/")[0])
@@ -248,6 +237,11 @@ def test_providers_run_at_the_same_time(dataset: Path, tmp_path: Path) -> None:
         return await _either(received)
 
     with serve(script) as server:
-        members = paper(dataset, limit=1, out=tmp_path / "runs", base_url=server.url)
+        members = paper(dataset, limit=1, out=out, base_url=server.url)
         reports = run_suite(members, policy=QUICK)
-    assert [report.path for report in reports] == [member.path for member in members]
+        assert [report.answered for report in reports] == [2] * 13
+        assert [report.path for report in reports] == [member.path for member in members]
+        assert len(server.received) == 26
+        members = paper(dataset, limit=1, out=out, base_url=server.url)
+        assert run_suite(members, policy=QUICK) == ()
+    assert (out / "gemini-2.5-flash_none_small/run.json").is_file()

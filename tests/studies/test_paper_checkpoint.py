@@ -22,6 +22,8 @@ from numbench.tasks.prompts import load_prompt_set
 from studies.paper_checkpoint import _read_vocabulary, app, convert_checkpoint
 from tests.bittoken import small, study_files
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-4
 VARIANTS = (
     "base10-sum-linear-rms", "base10-zero_pad-linear-rms", "bittoken-concat-linear-rms",
