@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from numbench.errors import BadInput
 from numbench.models import Server, open_model
 from numbench.models.litellm_model import reported_usage
 from numbench.records import Completion
@@ -75,6 +76,19 @@ def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
         call_adapter(lambda _: web.json_response({"error": error}, status=status), CHAT)[0].error
         is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [("litellm/anthropic/claude-x", "ANTHROPIC_API_KEY"), ("litellm/nobody", "PROVIDER/NAME")],
+)
+def test_what_is_missing_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, model: str, message: str
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    with pytest.raises(BadInput, match=message) as caught:
+        open_model(model)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
 
 
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:
