@@ -53,29 +53,3 @@ def test_every_command_accepts_the_task(numbench: CommandLine) -> None:
     numbench("compare", run, run)
     numbench("export", "--to", "huggingface", "--out", "exported", "mixed")
     numbench("demo", "--dataset", "mixed", "--out", "demo")
-
-
-def test_examples_before_the_question_are_of_the_task(numbench: CommandLine) -> None:
-    numbench(
-        "run", "--model", "echo/first", "--reasoning", "high", "--dataset", "mixed",
-        "--tasks", "modulo", "--few-shot", "2", "--out", "shots",
-    )  # fmt: skip
-    info = json.loads((numbench.folder / "shots" / "run.json").read_text())
-    assert info["settings"]["few_shot"] == 2
-    assert set(info["prompt"]["tasks"]) == {"modulo"}
-
-
-def test_a_run_from_before_the_plugin_resumes_after_it(packages: Path, tmp_path: Path) -> None:
-    without, with_plugin = CommandLine(tmp_path, None), CommandLine(tmp_path, packages)
-    arguments = ("run", "--model", "baseline/float32", "--out", "run")
-    without(*arguments, "--limit", "1")
-    assert "unknown model" in without("run", "--model", "echo/last", code=2)
-    before = without("report", "run", "--out", "before")
-    after = with_plugin("report", "run", "--out", "after")
-    for table in ("log_smape.csv", "coverage.csv"):
-        first, second = (tmp_path / name / "tables" / table for name in ("before", "after"))
-        assert first.read_text() == second.read_text()
-    assert after.count("drawing figure") == before.count("drawing figure") > 0
-    assert "9 answered" in with_plugin(*arguments, "--limit", "2")
-    lines = (tmp_path / "run" / "responses.jsonl").read_text().splitlines()
-    assert len({json.loads(line)["item_id"] for line in lines}) == len(lines) == 18

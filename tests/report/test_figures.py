@@ -353,29 +353,7 @@ def test_intervals_of_the_radar_are_those_of_the_tables(synthetic_data: ReportDa
     assert len(wanted) > 20 and wanted <= ends
 
 
-FORMS = ("svg", "png", "pdf")
-
-
-@pytest.fixture(scope="module")
-def files(equal: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The figures of the same runs, drawn twice, in all formats."""
-    folder = tmp_path_factory.mktemp("figures")
-    for name in ("first", "second"):
-        rendered, _ = render(data_of(equal[:2]), FORMS, lambda message: None)
-        write_figures(rendered, FORMS, folder / name)
-    return folder
-
-
-def test_equal_data_give_equal_bytes(files: Path) -> None:
-    first, second = (
-        {path.name: path.read_bytes() for path in (files / name).iterdir()}
-        for name in ("first", "second")
-    )
-    assert first == second
-    assert {name.rpartition(".")[2] for name in first} == set(FORMS)
-
-
-def test_only_figures_of_an_earlier_report_are_removed(files: Path, tmp_path: Path) -> None:
+def test_only_figures_of_an_earlier_report_are_removed(tmp_path: Path) -> None:
     for name in ("difficulty_2.svg", "radar_gpt-5.svg", "notes.png"):
         (tmp_path / name).write_text("")
     write_figures([], ("svg",), tmp_path)
