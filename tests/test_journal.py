@@ -83,7 +83,6 @@ from numbench.journal.writer import Journal
 from numbench.records import Response, RunInfo
 journal = Journal(Path(sys.argv[1]), read_json(Path(sys.argv[2]), RunInfo))
 """
-"""Opens the journal in the first folder for the run that the second file describes."""
 
 APPEND = """
 async def go():

@@ -40,12 +40,6 @@ def test_the_default_settings_give_the_committed_bytes(tmp_path: Path) -> None:
     assert contents(tmp_path / "v1") == contents(COMMITTED)
 
 
-def test_the_bytes_do_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
-    for workers in (1, 2):
-        generate(SMALL, tmp_path / str(workers), workers=workers)
-    assert contents(tmp_path / "2") == contents(tmp_path / "1")
-
-
 def test_the_settings_of_short_give_the_released_dataset(tmp_path: Path) -> None:
     again = generate(DatasetSettings(name="short", max_digits=4), tmp_path / "short")
     assert again.manifest == open_dataset("short").manifest

@@ -78,17 +78,12 @@ def test_an_error_of_any_form_is_a_failure(error: object, status: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [("litellm/anthropic/claude-x", "ANTHROPIC_API_KEY"), ("litellm/nobody", "PROVIDER/NAME")],
-)
-def test_what_is_missing_is_said_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, model: str, message: str
-) -> None:
+def test_what_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    with pytest.raises(BadInput, match=message) as caught:
-        open_model(model)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
+    missing = {"litellm/anthropic/claude-x": "ANTHROPIC_API_KEY", "litellm/nobody": "PROVIDER/NAME"}
+    for model, message in missing.items():
+        with pytest.raises(BadInput, match=rf"\A.*{message}.*\Z"):
+            open_model(model)
 
 
 def test_importing_litellm_uses_no_network_and_prints_nothing() -> None:

@@ -177,15 +177,6 @@ def test_tools_have_fees_so_that_no_price_of_tokens_applies(
     assert plan(replace(router, max_cost=5.0)).requests > 0
 
 
-@pytest.mark.parametrize(("day", "dollars"), [("2026-11-30", 2.0), ("2026-12-01", 4.0)])
-def test_an_announced_price_holds_from_its_first_day(
-    monkeypatch: pytest.MonkeyPatch, day: str, dollars: float
-) -> None:
-    set_date(monkeypatch, day)
-    price = find_price("gemini/gemini-4-argon")
-    assert price is not None and price.input == dollars
-
-
 WRITES = structs.replace(PRICE, cache_write=2.5)
 
 
