@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 
-from numbench.plot_style import FULL_WIDTH, HALF_WIDTH, SMALL_FONT_SIZE
+from numbench.plot_style import FULL_WIDTH, HALF_WIDTH
+from numbench.reporting.figures.draw import fit_text, text_width
 from numbench.reporting.names import one_line
 from numbench.tasks import TASKS
 
@@ -108,26 +105,3 @@ def legend(figure: Figure, handles: Sequence[Artist], title: str | None = None) 
         labelspacing=0.35,
         borderaxespad=0.2,
     )
-
-
-@lru_cache(maxsize=4096)
-def text_width(text: str, size: float = SMALL_FONT_SIZE) -> float:
-    """Return the width of a line of text in inches."""
-    if not text.strip():
-        return 0.0
-    font = FontProperties(family="DejaVu Sans", size=size)
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, False)
-    return float(width) / 72
-
-
-def fit_text(text: str, width: float, size: float = SMALL_FONT_SIZE) -> str:
-    """Return the text, with its middle cut out if it is wider than `width` inches."""
-
-    def shorten(length: int) -> str:
-        half = length // 2
-        return f"{text[: length - half].rstrip()}…{text[len(text) - half :].lstrip()}"
-
-    if text_width(text, size) <= width:
-        return text
-    fitting = bisect_right(range(2, len(text)), width, key=lambda n: text_width(shorten(n), size))
-    return shorten(max(2, fitting + 1))
