@@ -47,6 +47,7 @@ def test_after_a_repair_only_the_lost_items_are_requested(
         assert "run: repaired" in done.out and "the line is lost" in done.out
         assert done.out.count("its records are kept") == 3 and "line 6 (question " in done.out
         assert (out / "responses.jsonl.damaged").read_bytes() == damaged
+        assert "run: nothing to repair" in call("verify", "run", "--repair").out
         incomplete = call("verify", "run")
         assert incomplete.code == 1 and "samples have no answer" in incomplete.out
         assert go(server, dataset, out).answered == 1

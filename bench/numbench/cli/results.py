@@ -264,7 +264,9 @@ def verify(**values: Any) -> None:
     """
     results = set_result(api.verify(**given_values(values), on_progress=print_to_stderr))
     for each in results:
-        state = "repaired" if values["repair"] else "valid" if each.is_valid else "NOT VALID"
+        state = "valid" if each.is_valid else "NOT VALID"
+        if values["repair"]:
+            state = "repaired" if len(each.findings) > 1 else "nothing to repair"
         print_lines(f"{each.path}: {state}")
         for severity, check, text in each.findings:
             print_lines(f"  {severity:<8} {check:<12} {text}")
