@@ -40,21 +40,6 @@ def count(stats: RunStats, item: Item, response: Response) -> None:
     stats.count(item, response, response)
 
 
-def test_tasks_are_counted_separately_and_summed_in_overall() -> None:
-    items = [*addition(3), make_item("minmax", "minimum", ("1", "2"), {})]
-    stats = RunStats(items, judge=lambda item, completion: completion.text == "right")
-    count(stats, items[0], answer("right", generated=10, cost=0.25))
-    count(stats, items[1], answer("wrong", generated=20, cost=0.5))
-    count(stats, items[3], answer("right", generated=60, cost=1.0))
-    now = stats.progress()
-    add, minmax = now.tasks
-    assert (add.task, add.done, add.total, add.accuracy) == ("addition", 2, 3, 0.5)
-    assert (add.tokens_per_answer, add.cost) == (15.0, 0.75)
-    assert (minmax.done, minmax.total, minmax.accuracy) == (1, 1, 1.0)
-    assert (now.done, now.total, now.overall.scored, now.overall.correct) == (3, 4, 3, 2)
-    assert (now.overall.tokens_per_answer, now.overall.cost) == (30.0, 1.75)
-
-
 def test_unreported_values_are_none_and_not_zero() -> None:
     items = addition(3)
     stats = RunStats(items)
@@ -65,16 +50,6 @@ def test_unreported_values_are_none_and_not_zero() -> None:
     whole = stats.progress().overall
     # The mean is over the answers that report tokens; the cost is known to be incomplete.
     assert (whole.tokens_per_answer, whole.cost, whole.unknown_costs) == (8.0, 0.5, 1)
-
-
-def test_a_failed_request_is_done_but_not_scored_and_has_no_tokens() -> None:
-    items = addition(2)
-    stats = RunStats(items, judge=lambda item, completion: None if completion.error else True)
-    count(stats, items[0], FAILED)
-    count(stats, items[1], answer(generated=4, cost=1.0))
-    whole = stats.progress().overall
-    assert (whole.done, whole.errors, whole.scored, whole.accuracy) == (2, 1, 1, 1.0)
-    assert (whole.tokens_per_answer, whole.cost, whole.unknown_costs) == (4.0, 1.0, 0)
 
 
 def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
