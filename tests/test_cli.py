@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from bittoken.recipe import load_recipe
 from numbench.cli import _COMMANDS, app
 from numbench.cli.run import print_run_report
-from numbench.core.secrets import load_env_file
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
@@ -95,7 +94,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(
 
 
 def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path, call: Call) -> None:
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-planted-key-0123456789\n")
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-planted-key-0123456789\r\n", "utf-8-sig")
     listed = numbench("models", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert "OPENAI_API_KEY (set)" in " ".join(listed.stdout.split())
     assert "OPENROUTER_API_KEY (not set)" in " ".join(listed.stdout.split())
@@ -106,17 +105,6 @@ def test_an_api_key_is_read_from_an_env_file_and_never_shown(tmp_path: Path, cal
     (tmp_path / ".env").unlink()
     code, _, refused = call("run", "--model", "gpt-5", "--reasoning", "minimal")
     assert code == 2 and ".env" in refused
-
-
-def test_an_env_file_may_have_a_byte_order_mark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PLANTED_KEY", "")
-    monkeypatch.delenv("PLANTED_KEY")
-    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfPLANTED_KEY=sk-0123456789\r\n")
-    load_env_file()
-    assert os.environ["PLANTED_KEY"] == "sk-0123456789"
 
 
 def test_quiet_leaves_the_result_and_the_error(call: Call) -> None:

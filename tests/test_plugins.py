@@ -31,22 +31,15 @@ def test_objects_come_with_their_names_in_alphabetical_order(install):
     install(
         "plugin_letters", "B = 'b'\nA = 'a'\n", zeta="plugin_letters:B", alpha="plugin_letters:A"
     )
-
     assert load_plugins(GROUP, str) == [("alpha", "a"), ("zeta", "b")]
-
-
-def test_a_group_without_plugins_is_empty():
-    assert load_plugins(GROUP, str) == []
 
 
 @each_row(__file__, "broken_plugins")
 def test_a_broken_plugin_is_named_with_the_reason_and_the_way_out(install, code, reason, request):
     package = f"plugin_broken_{request.node.callspec.indices['code']}"
     install(package, code, mine=f"{package}:PLUGIN")
-
     with pytest.raises(BadInput) as error:
         load_plugins(GROUP, str)
-
     message = str(error.value)
     assert reason in message
     assert f"plugin {package}:PLUGIN of package {package}" in message
@@ -57,6 +50,5 @@ def test_a_broken_plugin_is_named_with_the_reason_and_the_way_out(install, code,
 def test_a_name_that_two_packages_register_is_rejected(install):
     install("plugin_first", "PLUGIN = 'a'", same="plugin_first:PLUGIN")
     install("plugin_second", "PLUGIN = 'b'", same="plugin_second:PLUGIN")
-
     with pytest.raises(BadInput, match="'same' is registered twice"):
         load_plugins(GROUP, str)

@@ -40,18 +40,6 @@ def count(stats: RunStats, item: Item, response: Response) -> None:
     stats.count(item, response, response)
 
 
-def test_unreported_values_are_none_and_not_zero() -> None:
-    items = addition(3)
-    stats = RunStats(items)
-    count(stats, items[0], answer())
-    whole = stats.progress().overall
-    assert (whole.accuracy, whole.tokens_per_answer, whole.cost) == (None, None, None)
-    count(stats, items[1], answer(generated=8, cost=0.5))
-    whole = stats.progress().overall
-    # The mean is over the answers that report tokens; the cost is known to be incomplete.
-    assert (whole.tokens_per_answer, whole.cost, whole.unknown_costs) == (8.0, 0.5, 1)
-
-
 def test_items_of_earlier_calls_are_in_the_counts_but_not_in_the_rate() -> None:
     clock, items = Clock(), addition(30)
     stats = RunStats(items, clock=clock)
