@@ -32,6 +32,7 @@ from numbench.runner.prepare import describe, resolve
 from numbench.runner.spec import RunSpec
 from numbench.scoring import score_run, signature
 from tests.runner.batch_provider import Provider
+from tests.support.case_tables import each_row
 from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import MODEL, go, good, questions, small_dataset
@@ -208,20 +209,7 @@ def test_a_sample_in_two_runs_is_refused_with_both_places(
     assert merge_runs([first, second], tmp_path / "out").missing == 0
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"model": "openai/other"}, "model is 'openai/some' in the first and 'openai/other' in"),
-        ({"reasoning": "low"}, "reasoning is 'default' in the first and 'low' in the second"),
-        ({"limit": 4}, "limit is None in the first and 4 in the second"),
-        ({"source": "imported"}, "source is 'measured' in the first and 'imported' in the second"),
-        ({"settings": {"seed": 5}}, "settings.seed"),
-        ({"settings": {"samples": 2}}, "samples"),
-        ({"dataset": {"sha256": "0" * 64}}, "dataset hash"),
-        ({"prompt": {"tasks": {"addition": "0"}}}, "prompts for addition"),
-        ({"shard": ItemShard(1, 3)}, "shards of one division"),
-    ],
-)
+@each_row(__file__, "unequal_runs")
 def test_runs_that_differ_are_refused(
     halves: tuple[Path, Path], tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
@@ -233,7 +221,7 @@ def test_runs_that_differ_are_refused(
         if name == "settings":
             value = stored | value
         elif isinstance(value, dict):
-            value = replace(stored, **value)
+            value = replace(stored or ItemShard(2, 2), **value)
         info = replace(info, **{name: value})
     jsonl.write_json(second / "run.json", info)
     with pytest.raises(BadInput, match=message):

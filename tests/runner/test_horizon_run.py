@@ -18,12 +18,13 @@ from numbench.journal.run_folder import iter_responses, read_info
 from numbench.reporting.read import read_report_data
 from numbench.reporting.warnings import report_warnings
 from numbench.runner.active_run import CostLimitReached
-from numbench.runner.spec import RunSpec
+from numbench.runner.progress import RunProgress
 from numbench.scoring import score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_measurements
 from numbench.tasks import SCALED_TASKS
 from tests.horizon.scripted_model import reply, size_of
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.horizon_runs import (
     PREFIX,
     TASKS,
@@ -69,7 +70,7 @@ def test_a_measurement_finds_the_horizons(uninterrupted: Path) -> None:
 
 
 def test_the_order_of_the_answers_has_no_influence(uninterrupted: Path, tmp_path: Path) -> None:
-    rng = random.Random(1)
+    rng, seen = random.Random(1), list[RunProgress]()
 
     async def slow(received: ReceivedRequest) -> Reply:
         for _ in range(rng.randrange(5)):
@@ -77,10 +78,12 @@ def test_the_order_of_the_answers_has_no_influence(uninterrupted: Path, tmp_path
         return reply(received, 9.0)
 
     with serve(slow) as server:
-        measure(server, tmp_path / "run", concurrency=3)
+        measure(server, tmp_path / "run", concurrency=3, on_progress=seen.append)
         assert server.most_in_flight <= 3
         assert max(server.counts.values()) == 1
     assert_same_measurement(tmp_path / "run", uninterrupted)
+    assert seen[-1].complete == len(TASKS)
+    assert all("[" in estimate for estimate in seen[-1].horizons.values())
 
 
 def test_a_complete_measurement_asks_nothing_more(uninterrupted: Path) -> None:
@@ -124,21 +127,7 @@ def test_more_items_and_more_precision_continue_a_measurement(tmp_path: Path) ->
     assert info is not None and (info.precision, info.max_items) == (0.2, 50)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"question_seed": 2}, "--question-seed 1, but this one has 2"),
-        ({"max_size": 32}, "largest size of copy 64, but this one has 32"),
-        ({"samples": 2, "temperature": 0.0}, "--samples 1, but this one has 2"),
-        ({"max_tokens": 500}, "settings.max_tokens None, but this one has 500"),
-        ({"kind": RunSpec, "dataset": "v1", "tasks": None}, "questions of 'a horizon measurement'"),
-        ({"precision": 0.0}, "--precision 0: give a number above 0"),
-        ({"max_items": 0}, "--max-items 0: give 1 or more"),
-        ({"max_size": 7}, "--max-size 7: give 8 or more"),
-        ({"tasks": ("mean",)}, "task 'mean' has no sizes"),
-        ({"max_tokens": 12}, "do not fit 12 tokens"),
-    ],
-)
+@each_row(__file__, "refused_measurements")
 def test_another_measurement_is_refused(
     uninterrupted: Path, changes: dict[str, Any], message: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from numbench.horizon.estimate import SizeOutcome
 from numbench.journal.run_folder import iter_responses, read_rounds
 from numbench.runner.progress import RunReport
-from numbench.runner.spec import HorizonSpec, RunSpec
+from numbench.runner.spec import HorizonSpec
 from numbench.scoring import is_correct, score_run
 from numbench.scoring.horizon_outcomes import read_horizons, read_measurements
 from numbench.tasks.prompts import load_prompt_set
@@ -35,7 +35,7 @@ async def model(received: ReceivedRequest) -> Reply:
 
 def measure(server: servers.Server, out: Path, **changes: Any) -> RunReport:
     options: dict[str, Any] = {"tasks": TASKS, "model": MODEL, "base_url": server.url, "out": out}
-    if changes.get("kind") is not RunSpec:
+    if "dataset" not in changes:
         options |= QUICK | {"kind": HorizonSpec}
     return run_with(judge=is_correct, **(options | changes))
 
