@@ -255,11 +255,10 @@ def test_closing_stops_a_running_batch(
 def test_the_identity_depends_on_the_weights(folders: dict[str, Path], tmp_path: Path) -> None:
     same = tiny_transformers.save(tmp_path / "same")
     other = tiny_transformers.save(tmp_path / "other", initializer_range=0.2)
-    hashes = [
-        open_model(f"hf/{folder}").description.identity["model_sha256"]
-        for folder in (folders["llama"], same, other)
-    ]
-    assert hashes[0] == hashes[1] != hashes[2]
+    saved = (folders["llama"], same, other)
+    first, second, third = (open_model(f"hf/{each}").description.identity for each in saved)
+    assert first == second and first["precision"] == "float32"
+    assert first["model_sha256"] != third["model_sha256"]
     with pytest.raises(BadInput, match="the same answer every time: omit --samples"):
         plan(RunSpec(f"hf/{same}", dataset="short", samples=2))
 
@@ -277,7 +276,7 @@ def test_the_error_for_an_incomplete_folder_names_the_missing_files(
 def test_the_error_without_the_extra_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in ("config.json", "model.safetensors", "tokenizer.json"):
+    for file in ("config.json", "model.safetensors", "vocab.json"):
         (tmp_path / file).write_text("{}")
     monkeypatch.setattr("numbench.models.local_inference.find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"pip install 'numbench\[local\]'"):

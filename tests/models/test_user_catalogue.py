@@ -90,7 +90,8 @@ def test_a_table_is_a_provider_of_chat_completions(monkeypatch: pytest.MonkeyPat
     assert old.keys() == {"model", "messages"}
     with pytest.raises(BadInput, match="no reasoning level 'max'; possible: low, high"):
         describe_model("acme/new", "max")
-    assert "acme/NAME" in [route for each in all_providers() for route in each.routes]
+    (acme,) = [each for each in all_providers() if "acme/NAME" in each.routes]
+    assert acme.batch_discount == 0.0
     for text, message in (
         (PROVIDER.replace("URL", "ftp://x"), "url 'ftp://x/v1': use https://HOST/PATH"),
         (PROVIDER.replace("URL", "http://llm.example.com"), "use https://HOST/PATH"),
