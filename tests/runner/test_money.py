@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -265,15 +266,19 @@ def test_a_rate_limit_near_the_cost_limit_fails_no_item(dataset: Path, tmp_path:
 
 @pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), OSError(5, "I/O error")])
 def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
-    dataset: Path, tmp_path: Path, error: OSError
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, error: OSError
 ) -> None:
     def fail(report: object) -> None:
         raise error
 
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with serve(servers.plain) as server:
         members = suite(server, dataset, tmp_path / "out", ["openai/a", "gemini/b", "openai/c"])
         reports = run_suite(members, policy=QUICK, on_done=fail, on_failed=fail)
     assert [report.answered for report in reports] == [10, 10, 10]
+    # A terminal shows one table at a time, so the progress of two providers is shown as lines.
+    assert "\x1b" not in capsys.readouterr().err
 
 
 def test_a_run_whose_folder_cannot_be_written_ends_no_other(dataset: Path, tmp_path: Path) -> None:

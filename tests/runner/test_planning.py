@@ -103,6 +103,9 @@ def test_a_dry_run_needs_no_key_and_writes_nothing(
     assert "price table (2025)" in done.out
     source = f"1,048,576 tokens in, 65,536 out;\n{load_model_map().source}."
     assert f"Limits: {source}" in done.out
+    unpriced = call("run", "--model", "kimi-k2-0905", "--dataset", "data", "--dry-run").out
+    note = "Cost: unknown; add the price to numbench-catalogue.toml to get an estimate. Server: "
+    assert note in " ".join(unpriced.split())
 
 
 def test_a_reached_cost_limit_is_one_line_and_exit_code_3(
@@ -128,7 +131,8 @@ def test_the_suite_has_the_papers_configurations(dataset: Path, tmp_path: Path) 
     console.print(plan_table(members))
     shown = console.export_text()
     assert all(len(line.split()) == 6 for line in shown.splitlines()[1:14])
-    for note in ("Total: 130 requests", "4 runs of unknown cost", "Prices: price table ("):
+    notes = ("Total: 130 requests", "4 runs of unknown cost", "Prices: price table (")
+    for note in (*notes, "API keys not set: GEMINI_API_KEY or"):
         assert note in shown
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput, match="set OPENROUTER_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or"):

@@ -187,6 +187,7 @@ def test_a_table_is_redrawn_a_few_times_per_second_and_left_at_the_end() -> None
     display.close()
     text = file.getvalue()
     assert 14 <= text.count("elapsed") <= 20
+    assert "╺" in text  # Bars of known length have an end.
     assert text.count(HIDE) == text.count(SHOW) == 1
     assert text.rindex(SHOW) > text.rindex("3600/4500")
     empty = io.StringIO()

@@ -57,6 +57,13 @@ def test_how_often_an_item_may_be_sent(
     assert max_attempts(error, Health(**health), RetryPolicy(), now) == expected
 
 
+def test_a_server_that_has_replied_is_waited_for() -> None:
+    health = Health()
+    for error, is_out_of_reach in ((REFUSED, True), (BUSY, False), (REFUSED, False)):
+        health.count("a", error, 0.0)
+        assert health.is_out_of_reach(error) == is_out_of_reach
+
+
 def send(*errors: Failure, **policy: Any) -> tuple[int, list[float]]:
     """The attempts at a request that fails with these errors, the last for ever, and the waits."""
     attempts = Attempts(ItemSample(make_item("addition", "+", ("1", "1"), {})))

@@ -95,5 +95,9 @@ def test_a_suite_of_a_file_runs_and_resumes(dataset: Path, tmp_path: Path) -> No
             for each in server.received
             if "generationConfig" in each.body
         ]
-    assert len(server.received) == 6
+        options["out"] = tmp_path / "other"
+        with pytest.raises(ZeroDivisionError):
+            plans = plan_suite(specs(text, dataset, **options))
+            run_suite(plans, on_done=lambda report: report.answered / 0, policy=QUICK)
+    assert len(server.received) == 10
     assert budgets == 2 * [{"includeThoughts": True, "thinkingBudget": 512}]

@@ -74,9 +74,11 @@ def test_a_model_calls_the_calculator_and_answers_in_every_format(
     assert "tool" not in json.dumps(first.get("messages", "")).lower()
     if model.startswith("litellm"):
         return
+    sent = json.dumps(second)
+    assert sent.count('"id-0"') == 2 and '"is_error"' not in sent
     # What a provider adds to its reasoning comes back, and the SDKs' types accept all bodies.
     is_chat = options.get("api") == "chat"
-    assert ("hm" if is_chat else SIGNATURE) in json.dumps(second)
+    assert ("hm" if is_chat else SIGNATURE) in sent
     for body in (first, second):
         if is_chat:
             # An extension of many servers, which repeat it to the model.

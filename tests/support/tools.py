@@ -85,10 +85,10 @@ async def calling(
         parts = [{"text": text}] if text else []
         parts += [
             {
-                "functionCall": {"name": name, "args": json.loads(each)},
+                "functionCall": {"id": id_, "name": name, "args": json.loads(each)},
                 "thoughtSignature": SIGNATURE,
             }
-            for _, each in calls
+            for id_, each in calls
         ]
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
         body = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "served"}
