@@ -22,6 +22,7 @@ from numbench.models.failures import (
 )
 from numbench.models.formats import gemini
 from numbench.models.json_fields import (
+    RPC_STATUSES,
     JsonObject,
     decoded,
     object_at,
@@ -193,13 +194,6 @@ def _custom_id(key: str, position: int) -> str:
     return f"{key}-{position}"
 
 
-_HTTP_STATUS_BY_RPC_CODE = (
-    *(200, 499, 500, 400, 504, 404, 409, 403, 429),
-    *(400, 409, 400, 501, 500, 503, 500, 401),
-)
-"""The HTTP status of each code of google.rpc.Code, from 0."""
-
-
 class GeminiBatchService(BatchService):
     """Batch jobs for one Gemini model."""
 
@@ -250,8 +244,9 @@ class GeminiBatchService(BatchService):
 def _failure_from_rpc_status(error: object) -> Failure:
     """Return the failure for a google.rpc.Status."""
     code = tokens_at(error, "code")
-    known = range(len(_HTTP_STATUS_BY_RPC_CODE))
-    status = 500 if code is None else _HTTP_STATUS_BY_RPC_CODE[code] if code in known else code
+    status = 500 if code is None else code
+    if status < len(RPC_STATUSES):
+        status = RPC_STATUSES[status]
     message = text_at(error, "message") or f"error {code}"
     return failure_in_answer({**object_at(error), "message": message, "code": None}, status)
 

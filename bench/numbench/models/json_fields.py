@@ -12,7 +12,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -34,6 +34,12 @@ FIELDS = _by_word("fields")
 
 STATUSES: dict[str, int] = _TABLES["statuses"]
 """The HTTP statuses of codes and types of errors."""
+
+RPC_STATUSES: list[int] = _TABLES["rpc"]["statuses"]
+"""The HTTP status of each code of google.rpc.Code, from 0."""
+
+PRICED_FIELDS: dict[str, list[str]] = _TABLES["priced"]
+"""What an answer may say of its price: fields of `extra`, and paths in bodies of all formats."""
 
 
 def pattern(name: str) -> re.Pattern[str]:
@@ -182,7 +188,7 @@ def text_fields(body: object, **paths: str) -> dict[str, Scalar]:
     return {name: text for name, path in paths.items() if (text := text_at(body, path))}
 
 
-class UsageFields(NamedTuple):
+class UsageFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The paths of the counts in a response, for `output` that includes the reasoning.
 
     inputs: their sum is the input; all but the first may be missing. reasoning, cached: the first
@@ -194,6 +200,10 @@ class UsageFields(NamedTuple):
     reasoning: tuple[str, ...] = ()
     total: str = ""
     cached: tuple[str, ...] = ()
+
+
+USAGE_FIELDS = msgspec.convert(_TABLES["usage"], dict[str, UsageFields])
+"""Where the counts are, by format."""
 
 
 def parse_usage(body: object, fields: UsageFields) -> Usage:

@@ -21,7 +21,7 @@ from numbench.models.error_bodies import retry_after
 from numbench.models.formats import FORMATS
 from numbench.models.formats.base import Charges
 from numbench.models.json_fields import (
-    UsageFields,
+    USAGE_FIELDS,
     decoded,
     object_at,
     parse_cost,
@@ -35,12 +35,8 @@ from numbench.records import Completion, Usage
 _WIRES = {"choices": "chat", "output": "responses", "content": "messages", "candidates": "gemini"}
 """The field of a provider's response that tells its format."""
 
-_COUNTS = (
-    UsageFields(("prompt_eval_count",), "eval_count"),  # Ollama
-    UsageFields(("usage.inputTokens",), "usage.outputTokens"),  # Bedrock
-    UsageFields(("usage.tokens.input_tokens",), "usage.tokens.output_tokens"),  # Cohere
-)
-"""Where other formats have their counts."""
+_FURTHER_COUNTS = ("ollama", "bedrock", "cohere")
+"""Other formats in which a response may have its counts."""
 
 
 class LiteLLMModel:
@@ -127,7 +123,7 @@ def reported_usage(original: object) -> Charges:
     """
     response = object_at(decoded(str(original).encode("utf-8", "replace")))
     readers = [FORMATS[wire].usage for field, wire in _WIRES.items() if field in response]
-    readers += [partial(parse_usage, fields=fields) for fields in _COUNTS]
+    readers += [partial(parse_usage, fields=USAGE_FIELDS[name]) for name in _FURTHER_COUNTS]
     usages = (read(response) for read in readers)
     return next((each for each in usages if each.source), Usage()), parse_cost(response)
 

@@ -13,6 +13,7 @@ from numbench.models.base import Message, Request, RequestSettings, merge_parame
 from numbench.models.failures import failed_completion, failure_in_answer, unreadable_failure
 from numbench.models.json_fields import (
     ENDINGS,
+    PRICED_FIELDS,
     JsonObject,
     UsageFields,
     decode_json,
@@ -31,15 +32,7 @@ from numbench.models.json_fields import (
     updated,
     value_at,
 )
-from numbench.records import (
-    CACHE_WRITES,
-    Completion,
-    Failure,
-    FinishReason,
-    Scalar,
-    ToolCall,
-    Usage,
-)
+from numbench.records import Completion, Failure, FinishReason, Scalar, ToolCall, Usage
 
 Charges = tuple[Usage, float | None]
 """The usage, and the cost in US dollars if it is known."""
@@ -253,18 +246,9 @@ def tool_calls(
     return tuple(known)
 
 
-_PRICED = {
-    "service_tier": "service_tier usage.service_tier usageMetadata.serviceTier",
-    "inference_geo": "usage.inference_geo",
-    "speed": "usage.speed",
-    CACHE_WRITES: "usage.prompt_tokens_details.cache_write_tokens "
-    "usage.input_tokens_details.cache_write_tokens usage.cache_creation_input_tokens",
-}
-"""What an answer may say of its price: fields of `extra`, and paths in bodies of all formats."""
-
-
 def _priced_fields(body: JsonObject) -> dict[str, Scalar]:
-    fields = ((name, value_at(body, path)) for name in _PRICED for path in _PRICED[name].split())
+    paths = ((name, path) for name in PRICED_FIELDS for path in PRICED_FIELDS[name])
+    fields = ((name, value_at(body, path)) for name, path in paths)
     return {name: value for name, value in fields if value and isinstance(value, str | int)}
 
 

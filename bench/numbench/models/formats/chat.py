@@ -11,9 +11,9 @@ from numbench.models.base import Request, answer_schema
 from numbench.models.formats.base import Answer, Format, merge_choices, tool_calls
 from numbench.models.json_fields import (
     ENDINGS,
+    USAGE_FIELDS,
     IncompleteStream,
     JsonObject,
-    UsageFields,
     error_in,
     join_texts,
     object_at,
@@ -42,14 +42,7 @@ class ChatFormat(Format):
     content = "choices"
     tool: ClassVar = {"type": "function", "function": declaration("parameters")}
     stream: ClassVar[JsonObject] = {**Format.stream, "stream_options": {"include_usage": True}}
-    usage_fields = UsageFields(
-        ("usage.prompt_tokens",),
-        "usage.completion_tokens",
-        # SGLang's is at the top.
-        ("usage.completion_tokens_details.reasoning_tokens", "usage.reasoning_tokens"),
-        "usage.total_tokens",
-        ("usage.prompt_tokens_details.cached_tokens", "usage.cached_tokens"),
-    )
+    usage_fields = USAGE_FIELDS["chat"]
 
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request."""

@@ -8,9 +8,9 @@ from typing import ClassVar
 from numbench.models.base import Request, answer_schema, system_prompt
 from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
+    USAGE_FIELDS,
     IncompleteStream,
     JsonObject,
-    UsageFields,
     decoded,
     error_in,
     object_at,
@@ -30,7 +30,6 @@ SAMPLING_API_VERSION = "2023-06-01"
 
 _SAMPLING_PARAMETERS = frozenset({"temperature", "top_p", "top_k"})
 
-_INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _BLOCKS = {"signature": "thinking", "partial_json": "tool_use"}
 _PIECES = ("text", "thinking", "signature", "partial_json")
 
@@ -41,11 +40,7 @@ class MessagesFormat(Format):
     path = "messages"
     content = "content"
     tool: ClassVar = declaration("input_schema")
-    usage_fields = UsageFields(
-        tuple(f"usage.{name}" for name in _INPUTS),
-        "usage.output_tokens",
-        ("usage.output_tokens_details.thinking_tokens",),
-    )
+    usage_fields = USAGE_FIELDS["messages"]
 
     def root(self, base_url: str) -> str:
         """Return the URL of the API. `base_url` may end in `/v1`, like those of OpenAI's API."""

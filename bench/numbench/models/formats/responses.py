@@ -8,9 +8,9 @@ from typing import ClassVar
 from numbench.models.base import Request, answer_schema
 from numbench.models.formats.base import Answer, Format, tool_calls
 from numbench.models.json_fields import (
+    USAGE_FIELDS,
     IncompleteStream,
     JsonObject,
-    UsageFields,
     error_in,
     object_at,
     objects_at,
@@ -44,13 +44,7 @@ class ResponsesFormat(Format):
     path = "responses"
     content = "output"
     tool: ClassVar = {"type": "function", "strict": True, **declaration("parameters")}
-    usage_fields = UsageFields(
-        ("usage.input_tokens",),
-        "usage.output_tokens",
-        ("usage.output_tokens_details.reasoning_tokens",),
-        "usage.total_tokens",
-        ("usage.input_tokens_details.cached_tokens",),
-    )
+    usage_fields = USAGE_FIELDS["responses"]
 
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request.
