@@ -110,11 +110,9 @@ class Model(Protocol):
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Return the model's completion; a failure of the provider is `Completion.error`."""
-        ...
 
     async def close(self) -> None:
         """Release connections and other resources."""
-        ...
 
 
 @runtime_checkable
@@ -125,7 +123,6 @@ class ModelWithBodies(Protocol):
         self, messages: Sequence[Message], settings: RequestSettings
     ) -> Mapping[str, object]:
         """Return the body that `answer` sends."""
-        ...
 
 
 class BatchRequest(NamedTuple):

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -193,10 +194,7 @@ def _json(result: Approximation, float_format: FloatFormat, in_full: bool) -> st
 
 
 def _sum(values: Sequence[float], float_format: FloatFormat) -> float:
-    total = 0.0
-    for value in values:
-        total = float_format.round(total + value)
-    return total
+    return reduce(lambda total, value: float_format.round(total + value), values, 0.0)
 
 
 def _mean(values: Sequence[float], float_format: FloatFormat) -> float:

@@ -73,8 +73,7 @@ class JobsApi(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 JOBS_APIS = msgspec.convert(
-    read_toml(Path(__file__).with_name("batch_apis.toml")),
-    dict[str, JobsApi],
+    read_toml(Path(__file__).with_name("batch_apis.toml")), dict[str, JobsApi]
 )
 """The APIs by name, from `batch_apis.toml`."""
 
@@ -203,9 +202,8 @@ class BatchService(HostedServer, ABC):
     async def _content(self, path: str, body: JsonObject | None = None) -> bytes:
         sample = next(iter(objects_at(body, "requests")), {})
         headers = self._headers(object_at(sample, "params"))
-        if body is None:
-            return await self._send("GET", path, headers)
-        return await self._send("POST", path, headers, msgspec.json.encode(body))
+        content = None if body is None else msgspec.json.encode(body)
+        return await self._send("GET" if body is None else "POST", path, headers, content)
 
     def _url(self, path: str) -> str:
         return f"{self._format.root(self._base_url)}/{path}"

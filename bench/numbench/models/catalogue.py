@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import reduce
 from typing import NamedTuple
 
 import msgspec
@@ -249,10 +250,8 @@ def _limits(route: str, facts: Facts) -> ModelFacts | None:
 
 
 def _with_rules(facts: Facts, rules: Sequence[Rule], route: str, level: str) -> Facts:
-    for rule in rules:
-        if rule.applies(route, level):
-            facts = facts.updated(rule)
-    return facts
+    applying = (rule for rule in rules if rule.applies(route, level))
+    return reduce(Facts.updated, applying, facts)
 
 
 def _settings(facts: Facts, model: NamedModel | None) -> RequestSettings:

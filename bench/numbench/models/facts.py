@@ -415,11 +415,6 @@ def _read(path: str, *texts: str) -> Tables:
 
 def fill(template: Mapping[str, object], mark: str, value: object) -> dict[str, object]:
     """Return parameters with `value` in place of each text `mark`."""
-    return {
-        name: fill(part, mark, value)
-        if isinstance(part, Mapping)
-        else value
-        if part == mark
-        else part
-        for name, part in template.items()
-    }
+    filled = {name: value if part == mark else part for name, part in template.items()}
+    nested = {k: fill(v, mark, value) for k, v in filled.items() if isinstance(v, Mapping)}
+    return filled | nested

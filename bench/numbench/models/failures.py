@@ -17,16 +17,8 @@ from numbench.models.error_bodies import (
     retry_after,
     stated_wait,
 )
-from numbench.models.json_fields import STATUSES, InvalidJson, WebPage, decode_json, pattern
+from numbench.models.json_fields import PATTERNS, STATUSES, InvalidJson, WebPage, decode_json
 from numbench.records import Completion, Failure, FailureKind, ToolCall, Usage
-
-_PROMPT_REJECTED = pattern("prompt_rejected")
-_CONTEXT_EXCEEDED = pattern("context_exceeded")
-_SETTING_REJECTED = pattern("setting_rejected")
-_REQUESTED_TOKENS, _PROMPT_TOKENS = pattern("requested_tokens"), pattern("prompt_tokens")
-_NO_CREDIT, _SPENT_ACCOUNT = pattern("no_credit"), pattern("spent_account_codes")
-_WRONG_PATH = pattern("wrong_path")
-_DAILY_LIMIT = pattern("daily_limit")
 
 _TEMPORARY_STATUSES = frozenset({408, 409, 423, 424, 425, 444, 460, 498, 499})
 """Statuses below 500 of errors that may not recur; 498 is a lack of capacity at Groq."""
@@ -115,8 +107,8 @@ def failure_in_answer(error: object, status: int | None = None, default: str = "
     failure = failure_from_status(
         status or 400, text, code=code, retry_after=stated_wait(error, {})
     )
-    is_clear = failure.kind == "item" or _NO_CREDIT.search(text) or _WRONG_PATH.search(text)
-    if not status and not is_clear:
+    says_what = any(PATTERNS[name].search(text) for name in ("no_credit", "wrong_path"))
+    if not status and failure.kind != "item" and not says_what:
         return unreadable_failure(text)
     return _dated(failure, error, None)
 
@@ -127,7 +119,7 @@ def _dated(failure: Failure, body: object, wait: float | None) -> Failure:
     Google uses one message for limits per minute and per day, and states a short delay for both;
     the limits of others roll, and `wait` is what a header says.
     """
-    is_daily = _DAILY_LIMIT.search(failure.message) is not None
+    is_daily = PATTERNS["daily_limit"].search(failure.message) is not None
     is_soon = wait is not None and wait <= _LONGEST_WAIT_SECONDS
     if failure.kind != "rate_limit" or not (
         exceeds_daily_quota(body) or (is_daily and not is_soon)
@@ -257,15 +249,16 @@ def provider_error(failure: Failure, secrets: Sequence[str]) -> ProviderError:
 
 def _failure_kind(status: int, code: str, message: str, retry_after: float | None) -> FailureKind:
     text = f"{code} {message}"
-    if _NO_CREDIT.search(message):
+    if PATTERNS["no_credit"].search(message):
         return "run"
     if status == 429:
-        is_spent = retry_after is None and _SPENT_ACCOUNT.search(code)
+        is_spent = retry_after is None and PATTERNS["spent_account_codes"].search(code)
         return "run" if is_spent else "rate_limit"
-    is_too_large = _CONTEXT_EXCEEDED.search(text) is not None
+    is_too_large = PATTERNS["context_exceeded"].search(text) is not None
     if (status >= 500 and not is_too_large) or status in _TEMPORARY_STATUSES:
         return "transient"
-    is_of_prompt = (is_too_large or _PROMPT_REJECTED.search(text)) and not _rejects_setting(text)
+    is_rejected = is_too_large or PATTERNS["prompt_rejected"].search(text)
+    is_of_prompt = is_rejected and not _rejects_setting(text)
     if status == 413 or (is_of_prompt and (status in (400, 403, 422) or status >= 500)):
         return "item"
     return "run"
@@ -273,7 +266,8 @@ def _failure_kind(status: int, code: str, message: str, retry_after: float | Non
 
 def _rejects_setting(text: str) -> bool:
     """Return whether the tokens that every request asks for are too many, not those of a prompt."""
-    requested, prompt = _REQUESTED_TOKENS.search(text), _PROMPT_TOKENS.search(text)
+    requested = PATTERNS["requested_tokens"].search(text)
+    prompt = PATTERNS["prompt_tokens"].search(text)
     if requested and prompt:
         return int(requested[0]) >= int(prompt[0])
-    return requested is not None or _SETTING_REJECTED.search(text) is not None
+    return requested is not None or PATTERNS["setting_rejected"].search(text) is not None

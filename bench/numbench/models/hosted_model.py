@@ -24,13 +24,11 @@ from numbench.models.failures import (
 )
 from numbench.models.formats import FORMATS
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
-from numbench.models.json_fields import InvalidJson, WebPage, pattern
+from numbench.models.json_fields import PATTERNS, InvalidJson, WebPage
 from numbench.records import Completion
 
 _REFUSING_STATUSES = (400, 404, 405, 415, 422, 501)
 """Statuses with which a server may refuse to stream."""
-
-_STREAM_REFUSED = pattern("streaming_refused")
 
 _LARGE_RESPONSE_BYTES = 2**20
 """Larger responses are read in a thread, lest they delay other requests."""
@@ -121,7 +119,7 @@ class HostedModel(HostedServer):
             return self._format.parse(self._format.decode(reply.content), max_tokens)
         failure = failure_from_reply(reply.status, reply.headers, reply.content)
         is_refusal = reply.status in _REFUSING_STATUSES and failure.kind == "run"
-        if self._streams and is_refusal and _STREAM_REFUSED.search(failure.message):
+        if self._streams and is_refusal and PATTERNS["streaming_refused"].search(failure.message):
             message = f"the server does not stream (add --no-stream): {failure.message}"
             failure = msgspec.structs.replace(failure, message=message)
         try:

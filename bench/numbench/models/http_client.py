@@ -14,11 +14,9 @@ import ssl
 import time
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
-
-import msgspec
 
 from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.failures import (
@@ -28,6 +26,7 @@ from numbench.models.failures import (
     timeout_failure,
     wrong_server_failure,
 )
+from numbench.models.json_fields import decoded, objects_at, tokens_at
 from numbench.records import Failure
 
 if TYPE_CHECKING:
@@ -259,22 +258,6 @@ def _wrong_proxy() -> str:
 _LISTING_SECONDS = 2.0
 _MAX_LISTING_BYTES = 1 << 20
 
-_Tokens = Annotated[int, msgspec.Meta(gt=0)]
-
-
-class _Loaded(msgspec.Struct):
-    n_ctx: _Tokens | None = None
-
-
-class _Listed(msgspec.Struct):
-    id: str
-    max_model_len: _Tokens | None = None
-    meta: _Loaded | None = None
-
-
-class _Models(msgspec.Struct):
-    data: list[_Listed]
-
 
 def server_context(base_url: str, model: str) -> int | None:
     """Return the tokens of prompt and answer together, None if the server does not tell.
@@ -291,10 +274,10 @@ def server_context(base_url: str, model: str) -> int | None:
                 content += part
                 if len(content) > _MAX_LISTING_BYTES or time.monotonic() > deadline:
                     return None
-        listed = msgspec.json.decode(content, type=_Models).data
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, msgspec.DecodeError):
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
         return None
+    listed = objects_at(decoded(content), "data")
     for entry in listed:
-        if entry.id == model or len(listed) == 1:
-            return entry.max_model_len or (entry.meta.n_ctx if entry.meta else None)
+        if entry.get("id") == model or len(listed) == 1:
+            return tokens_at(entry, "max_model_len") or tokens_at(entry, "meta.n_ctx") or None
     return None

@@ -116,10 +116,8 @@ class HuggingFaceModel(LocalModel):
 
     def _render(self, messages: Sequence[Message], request: Mapping[str, object]) -> str:
         turns = [message._asdict() for message in messages]
-        rendered: str = self._tokenizer.apply_chat_template(
-            turns, tokenize=False, add_generation_prompt=True, **request
-        )
-        return rendered
+        options = {"tokenize": False, "add_generation_prompt": True, **request}
+        return str(self._tokenizer.apply_chat_template(turns, **options))
 
     def _supports_system_prompt(self) -> bool:
         """Return whether the template outputs a system prompt; some raise, some drop it."""
@@ -193,10 +191,8 @@ class HuggingFaceModel(LocalModel):
 
     def _decode(self, tokens: Sequence[int], is_answer: bool = False) -> str:
         """Return the text of tokens; that of an answer is without special tokens."""
-        text: str = self._tokenizer.decode(
-            list(tokens), skip_special_tokens=is_answer, clean_up_tokenization_spaces=False
-        )
-        return text
+        options = {"skip_special_tokens": is_answer, "clean_up_tokenization_spaces": False}
+        return str(self._tokenizer.decode(list(tokens), **options))
 
 
 def _merge_system_prompt(messages: Sequence[Message]) -> list[Message]:

@@ -42,10 +42,11 @@ PRICED_FIELDS: dict[str, list[str]] = _TABLES["priced"]
 """What an answer may say of its price: fields of `extra`, and paths in bodies of all formats."""
 
 
-def pattern(name: str) -> re.Pattern[str]:
-    """Return the regular expression of a name."""
-    return re.compile("|".join(_TABLES["patterns"][name]), re.IGNORECASE)
-
+PATTERNS = {
+    name: re.compile("|".join(choices), re.IGNORECASE)
+    for name, choices in _TABLES["patterns"].items()
+}
+"""The regular expressions of what messages and codes of errors say, by name."""
 
 JsonObject = Mapping[str, object]
 
@@ -238,7 +239,9 @@ def parse_usage(body: object, fields: UsageFields) -> Usage:
     visible = None
     if is_split and generated is not None and reasoning is not None:
         visible = generated - reasoning
-    return reported_usage(input_tokens, reasoning, visible, generated)
+    return reported_usage(
+        input=input_tokens, reasoning=reasoning, visible=visible, generated=generated
+    )
 
 
 def _first(body: object, paths: Iterable[str]) -> int | None:
@@ -246,19 +249,10 @@ def _first(body: object, paths: Iterable[str]) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def reported_usage(
-    input_tokens: int | None, reasoning: int | None, visible: int | None, generated: int | None
-) -> Usage:
+def reported_usage(**counts: int | None) -> Usage:
     """Return the usage that a server reports, without a source if it reports nothing."""
-    counts = (input_tokens, reasoning, visible, generated)
-    is_known = any(count is not None for count in counts)
-    return Usage(
-        input=input_tokens,
-        reasoning=reasoning,
-        visible=visible,
-        generated=generated,
-        source="reported" if is_known else None,
-    )
+    is_known = any(count is not None for count in counts.values())
+    return Usage(**counts, source="reported" if is_known else None)
 
 
 def parse_cost(body: object) -> float | None:
@@ -331,12 +325,9 @@ def _decode_event(event_type: bytes, lines: Sequence[bytes]) -> Iterator[JsonObj
     data = b"\n".join(lines)
     if event_type == b"error":
         error = decoded(data, data.decode("utf-8", "replace"))
-        has_key = isinstance(error, dict) and error.get("error")
-        yield (
-            object_at(error)
-            if has_key
-            else {"error": error or {"message": "the server reported an error"}}
-        )
+        if not value_at(error, "error"):
+            error = {"error": error or {"message": "the server reported an error"}}
+        yield object_at(error)
     elif len(lines) > 1 and decoded(data) is None:
         for line in lines:
             yield from _decode_event(event_type, [line])
@@ -351,15 +342,9 @@ def _is_error(event: JsonObject) -> bool:
 
     FastAPI's message may be a list.
     """
-    known = {
-        FIELDS.get(name.lower())
-        for name, value in event.items()
-        if value and isinstance(value, str | int)
-    }
+    filled = [(name.lower(), value) for name, value in event.items() if value]
+    known = {FIELDS.get(name) for name, value in filled if isinstance(value, str | int)}
     has_message = "message" in known and ("code" in known or len(event) == 1)
-    has_more = any(
-        value and isinstance(value, dict | list) and name.lower() not in FIELDS
-        for name, value in event.items()
-    )
+    has_more = any(isinstance(v, dict | list) for name, v in filled if name not in FIELDS)
     is_named = event.get("object") == "error" or event.get("detail")
     return bool(is_named or has_message) and not has_more

@@ -51,10 +51,7 @@ def describe_model(
 
 
 def open_model(
-    name: str,
-    reasoning: str | None = None,
-    server: Server = PROVIDERS_OWN,
-    needs_key: bool = True,
+    name: str, reasoning: str | None = None, server: Server = PROVIDERS_OWN, needs_key: bool = True
 ) -> OpenedModel:
     """Open the model `name` at the level `reasoning`, on the user's server if there is one.
 
@@ -74,10 +71,7 @@ def open_model(
 
 
 def open_batch(
-    name: str,
-    reasoning: str | None = None,
-    server: Server = PROVIDERS_OWN,
-    needs_key: bool = True,
+    name: str, reasoning: str | None = None, server: Server = PROVIDERS_OWN, needs_key: bool = True
 ) -> BatchService:
     """Open the batch API of the provider of the model that `open_model` would open.
 

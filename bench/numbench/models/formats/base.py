@@ -161,7 +161,7 @@ class Format(ABC):
             failure = Failure(kind="item", message=f"prompt blocked: {answer.blocked}")
             return Completion(finish_reason="refusal", error=failure, usage=usage, cost=cost)
         if usage.generated == 0 and answer.has_content:
-            usage = reported_usage(usage.input, None, None, None)
+            usage = reported_usage(input=usage.input)
         word = text_or_repr(answer.ending)
         known = None if answer.ending is None else ENDINGS.get(word.lower(), "failure")
         finish = "refusal" if answer.refusal else known

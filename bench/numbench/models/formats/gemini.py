@@ -154,7 +154,9 @@ class GeminiFormat(Format):
             reasoning = generated - visible
         if generated is not None and visible is None and reasoning is not None:
             visible = generated - reasoning
-        return reported_usage(input_tokens, reasoning, visible, generated)
+        return reported_usage(
+            input=input_tokens, reasoning=reasoning, visible=visible, generated=generated
+        )
 
 
 def _block_reason(body: JsonObject) -> str | None:
