@@ -222,11 +222,10 @@ class BatchService(HostedServer, ABC):
         try:
             reply = await self._http.request(method, self._url(path), headers, body)
         except ProviderError as error:
-            failure = error.failure
-        else:
-            if reply.is_success:
-                return reply.content
-            failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
+            raise failures.provider_error(error.failure, self._secrets) from None
+        if reply.is_success:
+            return reply.content
+        failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
         raise failures.provider_error(failure, self._secrets)
 
     def _id(self, response: JsonObject) -> str:

@@ -219,10 +219,7 @@ class GeminiBatchService(BatchService):
         as requests and no id contradicts its position.
         """
         response = await self._object(self._job_path(job.id or ""))
-        outputs = (
-            objects_at(response, f"{output}.inlinedResponses.inlinedResponses")
-            for output in self.api.results_fields
-        )
+        outputs = (objects_at(response, path) for path in self.api.results_fields)
         results = next(filter(None, outputs), [])
         ids = [value_at(result, "metadata.key") for result in results]
         if len(ids) == len(job.items) and all(

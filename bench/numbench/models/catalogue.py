@@ -18,6 +18,7 @@ from numbench.models.facts import (
     TOKENS_LEVEL,
     Facts,
     NamedModel,
+    ReasoningBudget,
     ReasoningLevel,
     Rule,
     bundled_tables,
@@ -175,7 +176,8 @@ def describe_hosted(
     is_users = any(each.name == name for each in user_tables().model)
     defaults = model if is_users or not is_elsewhere else None
     if tokens := TOKENS_LEVEL.fullmatch(reasoning or ""):
-        level, chosen = tokens[0], _budget_level(name, route, provider, int(tokens[1]), levels)
+        budget = _facts(route, provider, DEFAULT_LEVEL).budget
+        level, chosen = tokens[0], _budget_level(name, int(tokens[1]), budget, levels)
     elif reasoning is None and defaults is None:
         level, chosen = DEFAULT_LEVEL, ReasoningLevel()
     else:
@@ -304,17 +306,12 @@ def _levels_of_route(
 
 
 def _budget_level(
-    name: str,
-    route: str,
-    provider: ProviderPlugin,
-    tokens: int,
-    levels: Mapping[str, ReasoningLevel],
+    name: str, tokens: int, budget: ReasoningBudget | None, levels: Mapping[str, ReasoningLevel]
 ) -> ReasoningLevel:
     """Return the level with a number of reasoning tokens. Raises BadInput if the model takes none.
 
     name: for messages. levels: those that the model has instead.
     """
-    budget = _facts(route, provider, DEFAULT_LEVEL).budget
     if budget is None:
         choices = f"use --reasoning {', '.join(levels)}" if levels else "omit --reasoning"
         raise BadInput(f"{name} does not accept a number of reasoning tokens: {choices}")

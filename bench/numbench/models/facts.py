@@ -337,9 +337,8 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """The price as it is written to `run.json`: only its origin if it is the user's own."""
         if self.own:
             return {"source": "the user's catalogue"}
-        names = ("route", "input", "output", "source")
-        record = {name: getattr(self, name) for name in names}
-        return record | ({"date": self.date} if self.date else {})
+        names = ["route", "input", "output", "source"] + (["date"] if self.date else [])
+        return {name: getattr(self, name) for name in names}
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):

@@ -104,9 +104,8 @@ def failure_in_answer(error: object, status: int | None = None, default: str = "
     code, message = error_code_and_message(error)
     text = message or default or code or "the server reported an error"
     status = status or next(filter(None, map(_status_of, code.split())), None)
-    failure = failure_from_status(
-        status or 400, text, code=code, retry_after=stated_wait(error, {})
-    )
+    wait = stated_wait(error, {})
+    failure = failure_from_status(status or 400, text, code=code, retry_after=wait)
     says_what = any(PATTERNS[name].search(text) for name in ("no_credit", "wrong_path"))
     if not status and failure.kind != "item" and not says_what:
         return unreadable_failure(text)
@@ -119,11 +118,9 @@ def _dated(failure: Failure, body: object, wait: float | None) -> Failure:
     Google uses one message for limits per minute and per day, and states a short delay for both;
     the limits of others roll, and `wait` is what a header says.
     """
-    is_daily = PATTERNS["daily_limit"].search(failure.message) is not None
     is_soon = wait is not None and wait <= _LONGEST_WAIT_SECONDS
-    if failure.kind != "rate_limit" or not (
-        exceeds_daily_quota(body) or (is_daily and not is_soon)
-    ):
+    says_so = not is_soon and PATTERNS["daily_limit"].search(failure.message)
+    if failure.kind != "rate_limit" or not (says_so or exceeds_daily_quota(body)):
         return failure
     message = f"the daily quota is used up: {failure.message}"
     return msgspec.structs.replace(failure, kind="run", message=message)

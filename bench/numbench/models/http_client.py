@@ -277,7 +277,5 @@ def server_context(base_url: str, model: str) -> int | None:
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
         return None
     listed = objects_at(decoded(content), "data")
-    for entry in listed:
-        if entry.get("id") == model or len(listed) == 1:
-            return tokens_at(entry, "max_model_len") or tokens_at(entry, "meta.n_ctx") or None
-    return None
+    entry = next((each for each in listed if each.get("id") == model or len(listed) == 1), None)
+    return tokens_at(entry, "max_model_len") or tokens_at(entry, "meta.n_ctx") or None

@@ -63,16 +63,14 @@ class HuggingFaceModel(LocalModel):
         model_sha256 = hash_files(p for p in folder.iterdir() if p.suffix in _MODEL_FILES)
         self._tokenizer, self._network = _load(self.name, folder)
         self.device = str(self._network.device)
+        precision = str(self._network.dtype).removeprefix("torch.")
         self.end_token_ids = frozenset(self._network.generation_config.eos_token_id or ())
         self._system = self._tokenizer.chat_template is not None and self._supports_system_prompt()
         self.properties = ModelProperties(
             display=folder.absolute().name,
             levels=self._levels(),
             settings=RequestSettings(temperature=0.0, max_tokens=DEFAULT_MAX_TOKENS),
-            identity={
-                "model_sha256": model_sha256,
-                "precision": str(self._network.dtype).removeprefix("torch."),
-            },
+            identity={"model_sha256": model_sha256, "precision": precision},
         )
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
@@ -162,18 +160,16 @@ class HuggingFaceModel(LocalModel):
 
         width = max(len(text) for text in texts)
         pad = self._network.generation_config.pad_token_id
+        rows = [[pad] * (width - len(text)) + text for text in texts]
+        masks = [[0] * (width - len(text)) + [1] * len(text) for text in texts]
         device = self._network.device
 
         def stopped(ids: Any, scores: Any, **_: Any) -> Any:
             return torch.full((len(ids),), is_stopped(), dtype=torch.bool, device=ids.device)
 
         output = self._network.generate(
-            input_ids=torch.tensor(
-                [[pad] * (width - len(text)) + text for text in texts], device=device
-            ),
-            attention_mask=torch.tensor(
-                [[0] * (width - len(text)) + [1] * len(text) for text in texts], device=device
-            ),
+            input_ids=torch.tensor(rows, device=device),
+            attention_mask=torch.tensor(masks, device=device),
             max_new_tokens=room,
             stopping_criteria=StoppingCriteriaList([stopped]),
         )

@@ -18,7 +18,12 @@ import msgspec
 from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput, NumbenchError
 from numbench.models.base import RequestSettings
-from numbench.models.failures import failed_completion, sanitize_line
+from numbench.models.failures import (
+    failed_completion,
+    run_failure,
+    sanitize_line,
+    transient_failure,
+)
 from numbench.models.providers import ModelProperties
 from numbench.records import Completion, Failure, Usage
 
@@ -90,8 +95,8 @@ class LocalModel(ABC):
         context: maximum number of tokens of prompt and answer together.
         """
         if settings.temperature:
-            message = "models in this process support temperature 0 only"
-            return failed_completion(Failure(kind="run", message=message))
+            failure = run_failure("models in this process support temperature 0 only")
+            return failed_completion(failure)
         longest = settings.max_tokens or self.properties.settings.max_tokens or context
         limit = min(longest, context - token_count)
         if limit < 1:
@@ -165,8 +170,7 @@ class LocalModel(ABC):
         count, ended = len(tokens), bool(tokens) and tokens[-1] in self.end_token_ids
         if not ended and count < item.limit:
             if self._stop.is_set():
-                message = f"stopped after {count} tokens"
-                return failed_completion(Failure(kind="transient", message=message))
+                return failed_completion(transient_failure(f"stopped after {count} tokens"))
             return item_failure(f"timed out after {item.timeout:g} s and {count} tokens")
         answer = self._read(item, tokens, details)
         return Completion(

@@ -174,7 +174,6 @@ def _built_in_providers() -> dict[str, ProviderPlugin]:
 
 def _hosted(row: HostedProvider) -> ProviderPlugin:
     """Return the provider that a row describes."""
-    apis = tuple(api for api in get_args(Api) if api in row.formats)
     return ProviderPlugin(
         name=row.name,
         open_model=partial(_open_hosted, row),
@@ -184,7 +183,7 @@ def _hosted(row: HostedProvider) -> ProviderPlugin:
         reports_cost=row.reports_cost,
         open_batch=partial(_open_batch, row) if row.batch else None,
         batch_discount=row.batch_discount,
-        apis=apis or ("chat",),
+        apis=tuple(api for api in get_args(Api) if api in row.formats) or ("chat",),
         inspects_requests=True,
         takes_tools=True,
         facts=row,

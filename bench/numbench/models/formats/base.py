@@ -173,6 +173,7 @@ class Format(ABC):
         is_full = limit and (usage.generated == limit or (usage.visible or 0) >= limit)
         if finish == "stop" and is_full:
             finish = "length"
+        unnamed = {FINISH_REASON: word} if finish == "other" else {}
         completion = answer.completion
         return replace(
             completion,
@@ -182,11 +183,7 @@ class Format(ABC):
             usage=usage,
             cost=cost,
             reply=completion.reply if completion.calls else (),
-            extra={
-                **completion.extra,
-                **({FINISH_REASON: word} if finish == "other" else {}),
-                **_priced_fields(fields),
-            },
+            extra=completion.extra | unnamed | _priced_fields(fields),
         )
 
     def _reported_failure(self, body: object, answer: Answer | None) -> Failure:

@@ -86,9 +86,8 @@ class MessagesFormat(Format):
         for event in events:
             match event:
                 case {"error": error} if error_in(event):
-                    if body.get("stop_reason"):
-                        break
-                    body |= {"error": error, "usage": None}
+                    if not body.get("stop_reason"):
+                        body |= {"error": error, "usage": None}
                     break
                 case {"type": "message_start", "message": dict(message)}:
                     # The output counted at the start is not what was generated.
