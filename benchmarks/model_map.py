@@ -85,7 +85,6 @@ def _facts(name: str, entry: Mapping[str, object]) -> ModelFacts:
         price_note=note,
         context=_tokens(entry.get("max_input_tokens")),
         max_output=_tokens(entry.get("max_output_tokens")),
-        reasons=entry.get("supports_reasoning") is True,
         has_schema=entry.get("supports_response_schema") is True,
         levels=levels,
         lacks=lacks,
@@ -160,7 +159,7 @@ def write_extract(wheel: Path, path: Path = EXTRACT) -> ModelMap:
 
 def _cell(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else ""
+        return "true" if value else ""
     if isinstance(value, tuple):
         return " ".join(value)
     return f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -25,7 +25,6 @@ from numbench.models.facts import Price as Price
 from numbench.models.providers import find_provider
 from numbench.records import CACHE_WRITES, Completion, Usage
 
-_FLAGS = ("has_batch_price", "reasons", "has_schema")
 _LISTS = ("levels", "lacks")
 _PRICE_FIELDS = ("input", "output", "cache_write", "priced_up_to", "has_batch_price")
 """What a price takes from the map as it is."""
@@ -40,9 +39,9 @@ class ModelFacts(Struct, frozen=True):
     tokens; output covers reasoning, cache_write is for input that is written to a cache.
     priced_up_to: input tokens of a request up to which the prices hold. has_batch_price: whether
     the batch API takes half the price. price_note: when less is charged. context, max_output:
-    tokens. reasons, has_schema: support of reasoning and of JSON schemas. levels, lacks: reasoning
-    levels that the model is known to have, and known to lack. retires: the date from which the
-    provider no longer serves it; successor: the provider's name of the model to use instead.
+    tokens. has_schema: support of JSON schemas. levels, lacks: reasoning levels that the model is
+    known to have, and known to lack. retires: the date from which the provider no longer serves it;
+    successor: the provider's name of the model to use instead.
     """
 
     name: str
@@ -54,7 +53,6 @@ class ModelFacts(Struct, frozen=True):
     price_note: str = ""
     context: int | None = None
     max_output: int | None = None
-    reasons: bool = False
     has_schema: bool = False
     levels: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
@@ -123,7 +121,6 @@ def _vendor_route(route: str) -> str:
 def _facts(row: Mapping[str, str]) -> ModelFacts:
     """Return the facts in a row; empty cells are unknown."""
     fields: dict[str, object] = {name: cell for name, cell in row.items() if cell}
-    fields |= {name: True for name in _FLAGS if name in fields}
     fields |= {name: row[name].split() for name in _LISTS}
     return msgspec.convert(fields, ModelFacts, strict=False)
 
