@@ -189,7 +189,6 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
     Secrets that a server may echo are masked, lone surrogates, which UTF-8 cannot encode, are
     replaced, and names and messages are short lines.
     """
-    error = completion.error
     texts: dict[str, Any] = {
         name: sanitize(value, secrets)
         for name, sanitize in _SANITIZED.items()
@@ -207,7 +206,7 @@ def sanitize_completion(completion: Completion, secrets: Sequence[str]) -> Compl
             texts["reply"] = tuple(called["reply"])
         except (ValueError, RecursionError) as problem:
             return failed_completion(unreadable_failure(problem), completion.usage, completion.cost)
-    error = error and sanitize_failure(error, secrets)
+    error = completion.error and sanitize_failure(completion.error, secrets)
     return msgspec.structs.replace(completion, **texts, extra=extra, error=error)
 
 

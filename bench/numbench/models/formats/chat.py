@@ -55,11 +55,9 @@ class ChatFormat(Format):
             "seed": settings.seed,
         }
         if settings.structured:
-            schema = answer_schema(settings.answer_kind)
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": schema},
-            }
+            schema = {"strict": True, "schema": answer_schema(settings.answer_kind)}
+            named = {"name": "answer", **schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
         return without_nulls(body) | settings.request
 
     def results(self, calls: Sequence[ToolCall]) -> list[dict[str, object]]:

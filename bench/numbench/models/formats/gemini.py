@@ -28,7 +28,6 @@ from numbench.records import Completion, ToolCall, Usage
 from numbench.tasks.calculator import declaration
 
 API_VERSION = "v1beta"
-KEY_HEADER = "x-goog-api-key"
 _ROLES = {"user": "user", "assistant": "model"}
 
 
@@ -50,7 +49,7 @@ class GeminiFormat(Format):
 
     def headers(self, key: str, body: JsonObject) -> dict[str, str]:
         """Return the header with the key."""
-        return {KEY_HEADER: key}
+        return {"x-goog-api-key": key}
 
     def fields(self, model: str, request: Request, token_limit: str) -> dict[str, object]:
         """Return the body of a request, which does not name the model.
