@@ -165,6 +165,7 @@ def _models_table(pattern: str) -> RenderableType:
     from rich.text import Text
 
     from numbench.core.secrets import key_from_environment, load_env_file
+    from numbench.core.texts import text_template
     from numbench.models.catalogue import (
         describe_hosted,
         find_model_provider,
@@ -175,7 +176,6 @@ def _models_table(pattern: str) -> RenderableType:
     from numbench.models.facts import USER_CATALOGUE, HostedProvider
     from numbench.models.prices import find_price, load_model_map
     from numbench.models.providers import all_providers, find_provider
-    from numbench.reporting.declarations import text_template
 
     load_env_file()
     source = load_model_map().source

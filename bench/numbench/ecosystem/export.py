@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from numbench.core import jsonl
 from numbench.core.jsonl import check_output_folder
+from numbench.core.texts import text_template
 from numbench.dataset.store import MANIFEST, Dataset
 from numbench.errors import BadInput
 from numbench.records import FileEntry, Item, Score
-from numbench.reporting.declarations import text_template
 from numbench.scoring import has_requested_format, headline_score
 from numbench.tasks.prompts import load_prompt_set
 

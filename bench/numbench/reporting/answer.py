@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from numbench.core.texts import text_template
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.records import Estimate
 from numbench.reporting.comparisons import ALL, NOT_SIGNIFICANT, PairDifference, task_name
 from numbench.reporting.data import DatasetGroup, ReportData
-from numbench.reporting.declarations import text_template
 from numbench.reporting.references import DATASET
 from numbench.reporting.tables.render import format_number
 from numbench.reporting.values import Configuration

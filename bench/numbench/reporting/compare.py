@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 
 from numbench.core import jsonl
+from numbench.core.texts import Sentences
 from numbench.dataset.store import Dataset
 from numbench.errors import BadInput
 from numbench.horizon.estimate import HorizonShift, TaskHorizon, compare_horizons
@@ -26,7 +27,6 @@ from numbench.reporting.comparisons import (
     compare_values,
     task_name,
 )
-from numbench.reporting.declarations import Sentences
 from numbench.reporting.regression import (
     ComparedRun,
     ComparedTask,

@@ -7,10 +7,10 @@ from statistics import fmean
 
 import numpy as np
 
+from numbench.core.texts import Sentences
 from numbench.journal.identity import find_difference
 from numbench.models.baseline import BASELINE_PREFIX
 from numbench.reporting.data import MAX_TASK_COLUMNS, ReportData
-from numbench.reporting.declarations import Sentences
 from numbench.reporting.horizon_runs import CONTROL, HorizonRun
 from numbench.reporting.tables.memory import memory_warnings
 from numbench.reporting.values import RunConfiguration

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numbench.core.csv_files import encode_csv
 from numbench.core.installation import read_toml
+from numbench.core.texts import text_template
 from numbench.records import Estimate
-from numbench.reporting.declarations import Column, text_template
+from numbench.reporting.declarations import Column
 from numbench.reporting.tables.model import BuiltTable, Cell, Row
 from numbench.stats.multiple_testing import RankSet
 
