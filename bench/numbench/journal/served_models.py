@@ -11,9 +11,12 @@ from typing import Any
 
 import msgspec
 
+from numbench.core.texts import Sentences
 from numbench.errors import printable
 from numbench.records import Completion, Response, RunInfo
 from numbench.thinking_text import separate_thinking
+
+_text = Sentences(__file__)
 
 EARLIER_SERVERS = "earlier_base_urls"
 """The setting with the addresses that the server of a run had before it moved."""
@@ -103,17 +106,15 @@ class ServedModels:
     @property
     def warnings(self) -> list[str]:
         """A warning for another model than the one asked, and for each name that changes."""
-        warnings = []
+        warnings, asked, others = [], self.asked, self.others
         if self._addresses:
-            listed = ", ".join(map(_shown, self._addresses))
-            warnings.append(f"the server moved during the run: {listed}")
-        if self.asked and (others := self.others):
-            warnings.append(
-                f"asked for {_shown(self.asked)}, but {others.total():,} of "
-                f"{self._counts['models'].total():,} answers name another model: {_listed(others)}"
-            )
+            warnings.append(_text("moved", addresses=", ".join(map(_shown, self._addresses))))
+        if asked and others:
+            answers, count = self._counts["models"].total(), others.total()
+            about = {"asked": _shown(asked), "listed": _listed(others)}
+            warnings.append(_text("other_model", answers=answers, others=count, **about))
         warnings += [
-            f"the answers come from {len(counts)} {kind}: {_listed(counts)}"
+            _text("several", count=len(counts), kind=kind, listed=_listed(counts))
             for kind, counts in sorted(self._counts.items())
             if len(counts) > 1
         ]
@@ -136,8 +137,7 @@ class Effects:
         self._temperature = settings.get("temperature")
         self._tools = settings.get("tools")
         self._is_limited = settings.get("max_tokens") is not None
-        self._answers = self._checked = self._unstructured = self._with_reasoning = 0
-        self._cut_off = self._longest = self._calls = 0
+        self._counts: Counter[str] = Counter()
         self._hashes: dict[str, int] = {}
         self._repeated: dict[str, bool] = {}
 
@@ -145,20 +145,20 @@ class Effects:
         """Count an answer. One that was cut off need not be complete JSON."""
         if response.error is not None or response.finish_reason == "refusal":
             return
-        self._answers += 1
-        self._calls += len(response.calls)
-        text = response.text
+        counts, text = self._counts, response.text
+        counts["answers"] += 1
+        counts["calls"] += len(response.calls)
         if self._expects_reasoning or self._is_structured:
             text, thinking, _ = separate_thinking(response.text)
             shown = response.usage.reasoning or response.reasoning_text or thinking
-            self._with_reasoning += bool(shown)
+            counts["with_reasoning"] += bool(shown)
         is_cut_off = response.finish_reason == "length"
         if is_cut_off:
-            self._cut_off += 1
-            self._longest = max(self._longest, response.usage.generated or 0)
+            counts["cut_off"] += 1
+            counts["longest"] = max(counts["longest"], response.usage.generated or 0)
         if self._is_structured and (start := text.lstrip()[:1]):
-            self._checked += 1
-            self._unstructured += start != "{" if is_cut_off else not _is_json(text)
+            counts["checked"] += 1
+            counts["unstructured"] += start != "{" if is_cut_off else not _is_json(text)
         if self._temperature and isinstance(response, Response):
             item, text_hash = response.item_id, hash(response.text)
             if item in self._hashes:
@@ -169,35 +169,20 @@ class Effects:
     @property
     def warnings(self) -> list[str]:
         """A warning for each setting without the effect that it should have."""
-        warnings, repeated = [], self._repeated
-        if self._is_structured and self._unstructured:
-            warnings.append(
-                f"{self._unstructured:,} of {self._checked:,} answers are not the JSON objects "
-                "that --structured asks for: the server may ignore the schema"
-            )
-        if not self._is_own_server:
-            return warnings
-        if self._expects_reasoning and self._answers > self._with_reasoning == 0:
-            warnings.append(
-                f"none of {self._answers:,} answers shows reasoning: the level {self._level} may "
-                "have had no effect"
-            )
-        if self._tools and self._answers > self._calls == 0:
-            warnings.append(
-                f"none of {self._answers:,} answers calls the {self._tools}: the model may not be "
-                "made for calls, or its server may need a parser for them"
-            )
-        if repeated and all(repeated.values()):
-            warnings.append(
-                f"all samples of a question are identical, for each of {len(repeated):,} "
-                f"questions: the server may ignore the temperature {self._temperature:g}"
-            )
-        if self._cut_off and not self._is_limited:
-            warnings.append(
-                f"{self._cut_off:,} of {self._answers:,} answers ended only at the limit of the "
-                f"server, after up to {self._longest:,} tokens; --max-tokens sets a lower one"
-            )
-        return warnings
+        counts, is_own, repeated = self._counts, self._is_own_server, self._repeated
+        is_missing = {
+            "unstructured": counts["unstructured"],
+            "no_reasoning": self._expects_reasoning and counts["with_reasoning"] == 0,
+            "no_calls": is_own and self._tools and counts["calls"] == 0,
+            "identical": is_own and repeated and all(repeated.values()),
+            "cut_off": is_own and not self._is_limited and counts["cut_off"],
+        }
+        about = {"level": self._level, "tools": self._tools, "temperature": self._temperature}
+        return [
+            _text(name, **counts, **about, repeated=len(repeated))
+            for name, is_shown in is_missing.items()
+            if is_shown and counts["answers"]
+        ]
 
 
 def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
