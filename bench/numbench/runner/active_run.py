@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import structs
 
+from numbench.core.texts import Sentences
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal.conversations import joined
 from numbench.journal.run_folder import timestamp
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
 
 
+_text = Sentences(__file__)
+
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 
 
@@ -52,47 +55,32 @@ class Refusal(NumbenchError):
 
 def explain_refusal(refusal: Refusal, description: ModelDescription) -> NumbenchError:
     """Return the error to show: a wrong server or model, with what to change, or `refusal`."""
-    url = description.identity.get("base_url")
+    failure, url = refusal.failure, description.identity.get("base_url")
     base_url = None if url is None else str(url).rstrip("/")
-    if isinstance(refusal.failure, Unreached) and not refusal.had_answers:
-        return _connection_error(refusal, base_url, refusal.failure.reason)
-    if refusal.failure.status == 401 and base_url and not refusal.had_answers:
-        return NumbenchError(
-            f"{refusal}; give the environment variable with the key for {base_url} with "
-            "--api-key-env VARIABLE"
-        )
-    if refusal.failure.status in (400, 422):
+    if failure.status in (400, 422):
         for pattern, way_out in WAYS_OUT.items():
             if re.search(pattern, refusal.reason, re.IGNORECASE):
                 return NumbenchError(f"{refusal}; {way_out}")
-    if refusal.failure.status != 404 or refusal.had_answers:
+    if refusal.had_answers:
         return refusal
-    return _not_found_error(refusal, base_url)
+    if isinstance(failure, Unreached):
+        return _connection_error(refusal.model, base_url, failure.reason)
+    if failure.status == 401 and base_url:
+        return NumbenchError(_text("no_key", refusal=refusal, base_url=base_url))
+    if failure.status != 404:
+        return refusal
+    name = "unknown_model"
+    if base_url is not None:
+        name = "unknown_at_version" if _VERSION.search(base_url) else "unknown_at_server"
+    return BadInput(_text(name, model=refusal.model, reason=refusal.reason, base_url=base_url))
 
 
-def _connection_error(refusal: Refusal, base_url: str | None, reason: str) -> NumbenchError:
+def _connection_error(model: str, base_url: str | None, reason: str) -> NumbenchError:
     if base_url is None:
-        return NumbenchError(
-            f"{refusal.model}: {reason}; check the network connection and run the same command "
-            "again"
-        )
-    if re.search("ssl|certificate", reason, re.IGNORECASE):
-        advice = "correct --base-url, or name the file of your own authority in SSL_CERT_FILE"
-        return BadInput(f"no TLS connection to {base_url} ({reason}); {advice}")
+        return NumbenchError(_text("unreached", model=model, reason=reason))
+    name = "no_tls" if re.search("ssl|certificate", reason, re.IGNORECASE) else "no_server"
     cause = reason.rpartition(": ")[2]
-    return BadInput(f"no server at {base_url} ({cause}); start it or correct --base-url")
-
-
-def _not_found_error(refusal: Refusal, base_url: str | None) -> BadInput:
-    """Return the error for a server that answers 404: the model or the URL is wrong."""
-    advice = "check the name of the model"
-    if base_url is None:
-        advice += " (`numbench models PATTERN` searches those it knows)"
-    elif _VERSION.search(base_url):
-        advice += f" ({base_url}/models may list them) and --base-url"
-    else:
-        advice += f", or try --base-url {base_url}/v1"
-    return BadInput(f"{refusal.model}: {refusal.reason}; {advice}")
+    return BadInput(_text(name, base_url=base_url, reason=reason, cause=cause))
 
 
 class _Stopped(BaseException):
@@ -277,25 +265,14 @@ class ActiveRun(ABC):
 
 def limit_message(budget: Budget, report: RunReport) -> str:
     """Return why a run stopped at a cost limit, what it has cost, and how to continue."""
-    limit, advice = f"--max-cost {budget.max_cost:g}", " with a larger --max-cost"
+    advice, name = " with a larger --max-cost", "reached"
     if budget.cost_unknown:
-        advice = " without --max-cost"
-        reason = (
-            "stopped because the provider reported no cost for an answer, so --max-cost cannot be "
-            "enforced"
-        )
+        advice, name = " without --max-cost", "no_cost"
     elif budget.lost_before_any_cost:
-        advice = ""
-        reason = (
-            f"stopped because {budget.lost_before_any_cost} lost answers may have been billed, and "
-            "no cost is known"
-        )
-    elif budget.spent > budget.max_cost and not report.completed:
-        reason = f"nothing was sent, because the run folders have cost more than {limit} already"
+        advice, name = "", "lost"
     elif budget.spent > budget.max_cost:
-        reason = f"stopped after an unusually expensive answer exceeded {limit}"
-    else:
-        reason = f"stopped before exceeding {limit}"
+        name = "exceeded" if report.completed else "spent_before"
+    reason = _text(name, max_cost=budget.max_cost, lost=budget.lost_before_any_cost)
     state = report.describe(f"the same command{advice} continues")
     return f"{reason}: ${budget.spent:.4f} spent, {state}"
 
