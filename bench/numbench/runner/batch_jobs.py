@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec.structs import replace
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from numbench.core.texts import Sentences
 from numbench.errors import NumbenchError
 from numbench.journal.run_folder import JOBS, read_jobs, timestamp
 from numbench.models.base import BatchRequest, BatchStatus
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
 
 _T = TypeVar("_T")
+_text = Sentences(__file__)
 
 MAX_PROVIDER_RETRIES = 20
 """How often a provider may fail to report on a job before the run gives up."""
@@ -225,7 +227,7 @@ class BatchJobs(ActiveRun):
             self._reduce_load(job, error)
         elif not results and error is not None and error.kind != "transient":
             self._close(job)
-            raise NumbenchError(f"the batch job {job.id} failed: {error.message}")
+            raise NumbenchError(_text("failed", job=job.id, reason=error.message))
         may_be_billed = self._lacks_answers(job, results)
         for request_id in job.items:
             if request_id in self._uncollected[job.key]:
@@ -240,10 +242,7 @@ class BatchJobs(ActiveRun):
         self._queue_refusals += 1
         if self._queue_refusals > MAX_QUEUE_REFUSALS:
             self._close(job)
-            raise NumbenchError(
-                f"the provider's queue for batch jobs stays full: {error.message}; run the same "
-                "command again later"
-            )
+            raise NumbenchError(_text("stays_full", reason=error.message))
         if self._one_job_at_a_time or len(self._active_jobs) == 1:
             self._max_requests_per_job = max(1, len(job.items) // 2)
         self._one_job_at_a_time = True
@@ -254,7 +253,7 @@ class BatchJobs(ActiveRun):
         if self._queue_refusals and not self._active_jobs:
             pause = self.policy.poll_interval * 2 ** (self._queue_refusals - 1)
             pause = min(pause, 10 * self.policy.max_poll_interval)
-            self._queue_note = f"the provider's queue is full: next batch job in {pause:.0f} s"
+            self._queue_note = _text("full", seconds=pause)
             self.report_progress()
             await asyncio.sleep(pause)
             self._queue_note = ""
@@ -334,18 +333,15 @@ class BatchJobs(ActiveRun):
         try:
             return await retrying(call)
         except ProviderError as error:
-            raise NumbenchError(f"{error}{self._recovery_hint(error)}") from error
+            raise NumbenchError(self._with_way_out(error)) from error
 
-    def _recovery_hint(self, error: ProviderError) -> str:
-        if not self._active_jobs:
-            is_missing = error.failure.status in (404, 405, 501)
-            return "; the server may have no batch API: omit --batch" if is_missing else ""
-        if error.failure.status == 404:
-            return (
-                "; only the API key that submitted a job can collect it. To give up its answers, "
-                f"remove its lines from {self.journal.folder / JOBS}"
-            )
-        return "; the jobs continue at the provider; run the same command again to collect them"
+    def _with_way_out(self, error: ProviderError) -> str:
+        """Return the message of an error, and what to do about it."""
+        status = error.failure.status
+        if self._active_jobs:
+            name = "other_key" if status == 404 else "continues"
+            return _text(name, error=error, jobs=self.journal.folder / JOBS)
+        return _text("no_batch_api", error=error) if status in (404, 405, 501) else str(error)
 
     def progress_fields(self) -> dict[str, Any]:
         """Return the state of the active jobs, as the provider counts."""
@@ -356,11 +352,8 @@ class BatchJobs(ActiveRun):
         done = sum(status.done for status in known)
         states = ", ".join(sorted({status.state for status in known})) or "submitted"
         count = len(self._active_jobs)
-        note = (
-            f"{count} batch job{'s' if count > 1 else ''} at the provider ({states}): "
-            f"{done:,} of {requests:,} requests done"
-        )
-        return {"note": note}
+        jobs = f"{count} batch job{'s' if count > 1 else ''}"
+        return {"note": _text("state", jobs=jobs, states=states, done=done, requests=requests)}
 
 
 def _age_seconds(job: Job) -> float:
