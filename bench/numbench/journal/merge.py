@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from numbench.core import jsonl
+from numbench.core.texts import Sentences
 from numbench.dataset.store import Dataset, open_run_dataset
 from numbench.errors import BadInput
 from numbench.journal.identity import find_difference, merge_run_info
@@ -28,6 +29,8 @@ from numbench.journal.run_folder import (
 )
 from numbench.records import Job, RecordedRequest, Response, RunInfo, request_id
 from numbench.transforms import store_prompts, variant_of_run
+
+_text = Sentences(__file__)
 
 
 class MergedRun(NamedTuple):
@@ -55,7 +58,7 @@ def merge_runs(
     with ExitStack() as stack:
         for folder, count in Counter(folder.resolve() for folder in folders).items():
             if count > 1:
-                raise BadInput(f"{folder} is named {count} times; name each run once")
+                raise BadInput(_text("twice", folder=folder, count=count))
         if any((out / name).exists() for name in (INFO, RESPONSES)):
             raise BadInput(f"{out} has responses already; choose another --out")
         check_run_folder(out)
@@ -93,12 +96,9 @@ def _open(folder: Path, stack: ExitStack) -> RunInfo:
     info = read_info(folder)
     stack.enter_context(run_lock(folder))
     if any(job.is_active for job in read_jobs(folder).values()):
-        raise BadInput(
-            f"{folder}: answers of this run are still in progress at the provider (batch jobs); "
-            "collect them first, with the command of the run"
-        )
+        raise BadInput(_text("in_progress", folder=folder))
     if info.horizon is not None:
-        raise BadInput(f"{folder} holds a horizon measurement; only runs on a dataset are merged")
+        raise BadInput(_text("horizon", folder=folder))
     return info
 
 
@@ -108,18 +108,17 @@ def _merge_infos(infos: dict[Path, RunInfo]) -> RunInfo:
     sharded = [(folder, info.shard) for folder, info in infos.items() if info.shard]
     merged = first
     for folder, info in others:
-        names = f"{first_folder} and {folder} cannot be merged"
         if difference := find_difference(merged, info, ("samples", "limit")):
             field, before, now = difference
-            raise BadInput(f"{names}: {field} is {before} in the first and {now} in the second")
+            about = {"first": first_folder, "folder": folder, "field": field}
+            raise BadInput(_text("different", **about, before=before, now=now))
         earlier, later = sorted((merged, info), key=lambda each: each.created)
         merged = merge_run_info(folder, earlier, later)
     for folder, shard in sharded:
-        if shard.count != sharded[0][1].count:
-            raise BadInput(
-                f"{sharded[0][0]} is shard {sharded[0][1]} and {folder} is shard {shard}; merge "
-                "the shards of one division"
-            )
+        first_folder, first_shard = sharded[0]
+        if shard.count != first_shard.count:
+            about = {"first": first_folder, "first_shard": first_shard}
+            raise BadInput(_text("other_shards", **about, folder=folder, shard=shard))
     return merged
 
 
@@ -147,17 +146,13 @@ def _read_responses(
     for folder in folders:
         on_message(f"merging {folder}")
         for number, (line, response) in enumerate(iter_lines(folder, RESPONSES, Response), 1):
-            place = f"{folder / RESPONSES}, line {number}"
-            if response.item_id not in dataset.by_id:
-                raise BadInput(
-                    f"{place}: question {response.item_id} is not in the dataset {dataset.name}"
-                )
+            place, item = f"{folder / RESPONSES}, line {number}", response.item_id
+            if item not in dataset.by_id:
+                raise BadInput(_text("other_dataset", place=place, item=item, dataset=dataset.name))
             other = run_of.setdefault(response.request_id, folder)
             if other != folder:
-                raise BadInput(
-                    f"{place}: sample {response.sample} of question {response.item_id} also has a "
-                    f"response in {other / RESPONSES}; merge runs that share no questions"
-                )
+                about = {"place": place, "sample": response.sample, "item": item}
+                raise BadInput(_text("asked_twice", **about, other=other / RESPONSES))
             if response.is_final:
                 present.add(response.request_id)
             yield line
