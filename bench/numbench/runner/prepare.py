@@ -15,6 +15,7 @@ import msgspec
 from numbench._version import __version__
 from numbench.core.jsonl import read_json
 from numbench.core.secrets import mask_json
+from numbench.core.texts import Sentences
 from numbench.dataset.store import Dataset, open_dataset
 from numbench.errors import BadInput
 from numbench.horizon.items import ItemSequences
@@ -41,6 +42,8 @@ from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import SCALED_TASKS, TASKS, check_task_name
 from numbench.tasks.prompts import QUESTIONS
 from numbench.transforms import NO_TRANSFORM, open_variant
+
+_text = Sentences(__file__)
 
 _SETTINGS = frozenset(each.name for each in fields(RequestSettings))
 
@@ -102,18 +105,13 @@ def _check_cost_limit(prepared: PreparedRun) -> None:
     model, route = prepared.spec.model, prepared.description.route
     params, price = priced_parameters(prepared.spec, prepared.description), prepared.price
     if route is None:
-        raise BadInput(f"{model} runs in this process and costs nothing: omit --max-cost")
+        raise BadInput(_text("runs_here", model=model))
     provider = prepared.description.provider
     if not provider.reports_cost and (names := fee_parameters(params)):
-        raise BadInput(
-            f"{', '.join(names)}: tools have fees that are not known, so --max-cost cannot be "
-            "enforced; omit one of them"
-        )
+        raise BadInput(_text("unknown_fees", names=", ".join(names)))
     if not provider.reports_cost and (price is None or price.varies):
-        raise BadInput(
-            f"{model}: no price is known for {route} and {provider.name} reports no cost, so "
-            f"--max-cost cannot be enforced; add the price to {USER_CATALOGUE}"
-        )
+        about = {"model": model, "route": route, "provider": provider.name}
+        raise BadInput(_text("no_price", **about, catalogue=USER_CATALOGUE))
 
 
 def describe(spec: RunSpec) -> ModelDescription:
@@ -149,11 +147,9 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
         dataset = open_dataset(spec.dataset)
         tasks = select_tasks(dataset, spec.tasks)
     variant = open_variant(spec.prompt_set, spec.transform)
-    if spec.tools and not variant.prompts.options.tools:
-        raise BadInput(
-            f"--prompts {variant.prompts.name}: these prompts forbid tools, or lack tools = true "
-            f"in {variant.prompts.folder / QUESTIONS}; omit --prompts or --tools"
-        )
+    prompts = variant.prompts
+    if spec.tools and not prompts.options.tools:
+        raise BadInput(_text("no_tools", prompts=prompts.name, file=prompts.folder / QUESTIONS))
     tasks = variant.select_tasks(tasks, is_chosen=spec.tasks is not None)
     shown = {
         task: tuple(map(variant.ask, items))
@@ -169,7 +165,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
         display=description.display,
         reasoning=description.level,
         dataset=dataset.ref(folder),
-        prompt=variant.prompts.ref(tasks),
+        prompt=prompts.ref(tasks),
         tasks=tasks,
         limit=spec.limit,
         settings=_recorded_settings(spec, description, settings, shown),
@@ -193,45 +189,28 @@ def _check_options(spec: RunSpec, description: ModelDescription) -> None:
     """
     known = (each.name for each in options_of(spec) if each.option.is_setting)
     sampling = " ".join(name for name in known if name not in _SETTINGS)
+    added = f"params headers {sampling}"
+    of_servers = f"params headers structured rpm stream base_url api tools {sampling}"
+    of_prompts = "prompts few_shot max_tokens seed"
+    provider, temperature = description.provider, description.settings.temperature
     refusals = (
-        (
-            description.provider.deterministic,
-            "gives the same answer every time",
-            "samples temperature",
-        ),
-        (description.settings.temperature is None, "accepts no temperature", "temperature"),
-        (
-            not description.provider.takes_prompts,
-            "takes nothing but questions",
-            "prompts few_shot max_tokens seed",
-        ),
+        (provider.deterministic, "gives the same answer every time", "samples temperature"),
+        (temperature is None, "accepts no temperature", "temperature"),
+        (not provider.takes_prompts, "takes nothing but questions", of_prompts),
         (not description.takes_seed, "takes no seed in this API", "seed"),
-        (
-            description.route is None,
-            "runs in this process",
-            f"params headers structured rpm stream base_url api tools {sampling}",
-        ),
-        (
-            not description.provider.inspects_requests,
-            "has a provider without `inspects_requests`",
-            f"params headers {sampling}",
-        ),
-        (not description.provider.takes_tools, "has a provider that takes no tools", "tools"),
+        (description.route is None, "runs in this process", of_servers),
+        (not provider.inspects_requests, "has a provider without `inspects_requests`", added),
+        (not provider.takes_tools, "has a provider that takes no tools", "tools"),
     )
     given = [each.name for each in options_of(spec) if getattr(spec, each.name) != each.default]
     for is_refused, reason, names in refusals:
         unusable = [option_name(name) for name in names.split() if name in given]
         if is_refused and unusable:
             raise BadInput(f"{spec.model} {reason}: omit {' and '.join(unusable)}")
-    if not description.provider.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
-        raise BadInput(
-            f"{spec.model} cannot read thousands separators: omit --transform {spec.transform}"
-        )
-    if spec.samples > 1 and spec.temperature is None and description.settings.temperature == 0:
-        raise BadInput(
-            f"--samples {spec.samples}: at temperature 0 the samples are nearly identical; add "
-            "--temperature T, for example 0.7 (or --temperature 0, if that is what you measure)"
-        )
+    if not provider.takes_prompts and spec.transform in _UNREAD_NOTATIONS:
+        raise BadInput(_text("unread", model=spec.model, transform=spec.transform))
+    if spec.samples > 1 and spec.temperature is None and temperature == 0:
+        raise BadInput(_text("nearly_identical", samples=spec.samples))
     check_params(spec.params, description.level_request, {*sampling.split(), "tools"} & {*given})
 
 
