@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from numbench.core.texts import Sentences
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
@@ -24,6 +25,8 @@ from numbench.runner.recorded_requests import parameters_of
 from numbench.runner.run_state import RunState, open_requests, read_state
 from numbench.runner.spec import HorizonSpec, RunSpec
 from numbench.tasks import TASKS
+
+_text = Sentences(__file__)
 
 _ASSUMED_HORIZON = 100
 """The h50 for which a measurement is estimated."""
@@ -131,17 +134,14 @@ def plan(spec: RunSpec, is_dry: bool = False) -> Plan:
     else:
         # The paper's prompts allow no working; with it, or a tool, answers have other lengths.
         averages = {} if prepared.info.prompt.working or spec.tools else published
-        notes = ["Generated tokens: the paper's published means, unknown for other models."]
+        notes = [_text("published")]
         tasks = []
         for task, requests in prepared.requests_by_task.items():
             remaining = open_requests(prepared, requests, stored.outcomes, spec.retry)
             remaining = [each for each in remaining if each.id not in stored.in_progress]
             tasks.append(plan_task(prepared, task, remaining, averages))
     if prepared.refusal:
-        notes = [
-            f"Planned for a new folder; the command itself would stop: {prepared.refusal}.",
-            *notes,
-        ]
+        notes = [_text("other_run", reason=prepared.refusal), *notes]
     in_jobs = len(stored.in_progress)
     return Plan(prepared, tuple(tasks), in_jobs, stored.costs, tuple(notes))
 
@@ -166,17 +166,15 @@ def _plan_measurement(
         tokens = requests * prompt, requests * (answer + reasoning)
         plans.append(TaskPlan(name, requests, *tokens, prepared.expected_cost(*tokens)))
     notes = [
-        f"Assumed: half of the answers are correct at size {_ASSUMED_HORIZON}; the cost rises with "
-        "it.",
-        f"Requests: typical for this precision; at most {spec.max_items:,} questions per task.",
-        "Generated tokens: those of the answers, and the paper's mean reasoning for this\n"
-        "model and level, if it is published.",
+        _text("horizon", size=_ASSUMED_HORIZON),
+        _text("items", items=spec.max_items),
+        _text("lengths"),
     ]
     if not published:
-        notes.append("Reasoning: unknown, and not included; it can be most of the cost.")
+        notes.append(_text("no_reasoning"))
     notes += size_notes({name: sizes[-1] for name, sizes in prepared.sizes.items()})
     if answered:
-        notes.append(f"Answered already: {answered:,} requests.")
+        notes.append(_text("answered", count=answered))
     return plans, notes
 
 
@@ -188,8 +186,7 @@ def size_notes(largest: Mapping[str, int]) -> list[str]:
         if task.sizes and size < task.sizes.maximum:
             names.setdefault(size, []).append(task.display)
     return [
-        f"Not asked, because of --max-size or a token limit: sizes above {size:,} of "
-        f"{', '.join(of_size)}."
+        _text("not_asked", size=size, tasks=", ".join(of_size))
         for size, of_size in sorted(names.items())
     ]
 
