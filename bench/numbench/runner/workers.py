@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from numbench.core.texts import Sentences
 from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.records import Completion, Failure, ItemSample
@@ -18,6 +19,8 @@ from numbench.runner.active_run import ActiveRun, Refusal, make_response
 from numbench.runner.estimates import has_unlimited_answers
 from numbench.runner.retrying import Attempts, Health, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
+
+_text = Sentences(__file__)
 
 MAX_CONSECUTIVE_FAILURES = 10
 """Requests that may fail in a row, each after all its attempts, before a run gives up."""
@@ -82,7 +85,7 @@ class Workers(ActiveRun):
         if self._error is not None:
             raise self._error
         if self.journal.is_full and self.source.open_count:
-            raise NumbenchError(f"{self.journal.path}: No space left on device: make room")
+            raise NumbenchError(_text("full", path=self.journal.path))
 
     def stop(self) -> None:
         """Send nothing more, and wait a limited time for the requests in flight."""
@@ -94,14 +97,13 @@ class Workers(ActiveRun):
         in_flight, now, note = self._throttle.in_flight, _now(), ""
         seconds = self._throttle.pacer_seconds(now) if self._begun else 0.0
         if self._stop.is_set() and in_flight:
-            note = "stopping: waiting for requests in flight"
+            note = _text("stopping")
         elif seconds >= PROGRESS_INTERVAL_SECONDS:
-            note = f"next request in {seconds:.0f} s (--rpm)"
+            note = _text("paced", seconds=seconds)
         elif waiting := [now - sent for sent in self._sent_at.values()]:
             count = sum(seconds >= LONG_ANSWER_SECONDS for seconds in waiting)
             if count and has_unlimited_answers(self.prepared):
-                minutes = max(waiting) / 60
-                note = f"{count} answers pending for up to {minutes:.0f} min; see --max-tokens"
+                note = _text("pending", count=count, minutes=max(waiting) / 60)
         return {
             "in_flight": in_flight,
             "concurrency_limit": self._throttle.limit,
@@ -222,19 +224,13 @@ class Workers(ActiveRun):
             self._consecutive_failures = 0
             self._has_answers = True
             return
+        about = {"model": self.client.name, "reason": error.message}
         self._consecutive_failures += error.kind != "item"
         if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
-            raise NumbenchError(
-                f"{self.client.name}: {MAX_CONSECUTIVE_FAILURES} requests in a row failed, the "
-                f"last with: {error.message}"
-            )
+            raise NumbenchError(_text("failing", count=MAX_CONSECUTIVE_FAILURES, **about))
         is_enough = self.stats.report.permanent_errors >= MAX_REJECTED_REQUESTS
         if is_enough and not self.stats.progress().overall.answered:
-            raise NumbenchError(
-                f"{self.client.name}: all of the first {self.stats.report.errors} requests were "
-                f"rejected, the last with: {error.message}; to send them again, choose another "
-                "--out, or add --retry error to numbench run"
-            )
+            raise NumbenchError(_text("rejected", count=self.stats.report.errors, **about))
 
     def _count_possibly_billed(self, attempts: Attempts) -> None:
         attempts.possibly_billed_attempts += 1
