@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from numbench.core.signals import stop_on_signals
+from numbench.core.texts import Sentences
 from numbench.dataset.store import open_dataset
-from numbench.errors import BadInput, NumbenchError
+from numbench.errors import BadInput, NumbenchError, bad_input_at
 from numbench.models.catalogue import bundled_model, levels_of_model
 from numbench.models.facts import catalogue_path
 from numbench.runner.active_run import ActiveRun, CostLimitReached, LimitReached, RunInterrupted
@@ -33,6 +34,8 @@ from numbench.runner.retrying import DEFAULT_POLICY, RetryPolicy
 from numbench.runner.spec import RunSpec
 from numbench.runner.throttle import RequestPacer
 from numbench.tasks.prompts import expand_prompt_names
+
+_text = Sentences(__file__)
 
 PAPER_SUITE = "paper"
 """The name of the built-in suite."""
@@ -93,10 +96,7 @@ def paper_suite(
     """Yield the paper's 13 configurations in its order, with other options as in `expand`."""
     for model, level in published_configurations():
         if bundled_model(model) is None:
-            raise BadInput(
-                f"your catalogue ({catalogue_path()}) replaces {model}, so that --suite "
-                "paper cannot use it: rename that entry"
-            )
+            raise BadInput(_text("replaced", catalogue=catalogue_path(), model=model))
         yield from expand({"model": [model], "reasoning": [level], **options}, common)
 
 
@@ -109,15 +109,14 @@ def suite_file(
     makes a run for each combination. Raises BadInput, naming the file, if it is malformed.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        with bad_input_at(path, ValueError):
+            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}; give --suite paper or a TOML file") from error
-    except ValueError as error:
-        raise BadInput(f"{path}: {error}") from error
+        raise BadInput(_text("unreadable", path=path, reason=error.strerror)) from error
     matrices = content.pop("matrix", None)
     is_list = isinstance(matrices, list) and all(isinstance(each, dict) for each in matrices)
     if content or not matrices or not is_list:
-        raise BadInput(f"{path}: give a [[matrix]] for each group of runs, and nothing else")
+        raise BadInput(_text("no_matrix", path=path))
     specs: list[RunSpec] = []
     for number, matrix in enumerate(matrices):
         try:
@@ -171,9 +170,8 @@ def plan_suite(specs: Sequence[RunSpec], is_dry: bool = False) -> tuple[Plan, ..
         except BadInput as error:
             if len(specs) == 1:
                 raise
-            raise BadInput(
-                f"{spec.model} {spec.reasoning or ''}".rstrip() + f": {error}"
-            ) from error
+            title = f"{spec.model} {spec.reasoning or ''}".rstrip()
+            raise BadInput(f"{title}: {error}") from error
     return tuple(plans)
 
 
@@ -199,10 +197,7 @@ def run_suite(
     """
     pending = [each for each in plans if each.is_open]
     if missing := missing_keys(pending):
-        raise BadInput(
-            f"the suite needs more API keys: set {', '.join(missing)} in the environment "
-            "(--dry-run shows which keys are set)"
-        )
+        raise BadInput(_text("no_keys", keys=", ".join(missing)))
     for each in pending:
         check_retirement(each.prepared)
     budget = Budget(next((each.spec.max_cost for each in plans if each.spec.max_cost), None))
@@ -262,11 +257,8 @@ class _Suite:
         if self.end is not None:
             raise self.end
         if self.failed:
-            raise NumbenchError(
-                f"{len(self.failed)} of {len(self.plans)} runs failed "
-                f"({', '.join(self.failed)}); the others are complete; run the same command "
-                "again to retry"
-            )
+            counts = {"failed": len(self.failed), "runs": len(self.plans)}
+            raise NumbenchError(_text("failed", **counts, titles=", ".join(self.failed)))
         done = {report.path: report for report in self.reports}
         return tuple(done[each.path] for each in self.plans if each.path in done)
 
