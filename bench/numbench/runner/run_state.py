@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
+from numbench.core.texts import Sentences
 from numbench.errors import BadInput, bad_input_at
 from numbench.horizon.items import AskedItems
 from numbench.journal.conversations import Conversations
@@ -20,6 +21,8 @@ from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import RunStats, ScoreCallback, TaskProgress, judged
 from numbench.runner.spec import RetryKind
 from numbench.thinking_text import separate_thinking
+
+_text = Sentences(__file__)
 
 Outcomes = dict[str, RetryKind | Literal["failed"] | None]
 """Request id to its defect as an answer or its failure; None if it is answered.
@@ -86,10 +89,7 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
     state.costs = RunCosts(*estimated_costs(prepared))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
     if not prepared.spec.batch and any(job.is_active for job in jobs):
-        raise BadInput(
-            f"{folder}: a batch job of this run is still active at the provider; run the same "
-            "command with --batch to collect its answers"
-        )
+        raise BadInput(_text("active_job", folder=folder))
     state.uncollected = {job.key: set(job.items) for job in jobs}
     by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
     asked = {item.id: item for items in prepared.items_by_task.values() for item in items}
@@ -133,15 +133,10 @@ def _check_known_costs(prepared: PreparedRun, unpriced: str | None, unknown: Seq
     if prepared.spec.max_cost is None:
         return
     if unpriced is not None:
-        raise BadInput(
-            f"the run contains an answer of unknown cost ({unpriced}), so --max-cost cannot "
-            "be enforced; choose another --out"
-        )
+        raise BadInput(_text("unpriced", item=unpriced))
     if prepared.spec.batch and unknown:
-        raise BadInput(
-            f"the cost per item of {', '.join(unknown)} is unknown for {prepared.spec.model}, so "
-            "--max-cost cannot be enforced for a batch: omit --batch or --max-cost"
-        )
+        model, tasks = prepared.spec.model, ", ".join(unknown)
+        raise BadInput(_text("unknown_costs", model=model, tasks=tasks))
 
 
 def _count_cost(
