@@ -105,13 +105,9 @@ class Journal:
         """
         if self._sent is None:
             return
+        line = SentLine(requested.item.id, requested.sample, len(requested.turns), change)
         try:
-            os.write(
-                self._sent,
-                jsonl.encode(
-                    SentLine(requested.item.id, requested.sample, len(requested.turns), change)
-                ),
-            )
+            os.write(self._sent, jsonl.encode(line))
         except OSError as error:
             raise NumbenchError(
                 f"{self.folder / SENT}: {error.strerror}; all answers are saved: make room and run "
