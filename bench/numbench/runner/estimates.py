@@ -114,16 +114,10 @@ def estimated_costs(prepared: PreparedRun) -> tuple[dict[str, float], dict[str, 
     """
     if prepared.spec.max_cost is None:
         return {}, {}
-    return _expected_costs(prepared), highest_costs(prepared)
-
-
-def _expected_costs(prepared: PreparedRun) -> dict[str, float]:
     averages = published_tokens(prepared.spec.model, prepared.description.level)
-    plans = [
-        plan_task(prepared, task, requests, averages)
-        for task, requests in prepared.requests_by_task.items()
-    ]
-    return {plan.task: plan.cost / plan.requests for plan in plans if plan.cost and plan.requests}
+    plans = [plan_task(prepared, *each, averages) for each in prepared.requests_by_task.items()]
+    expected = {each.task: each.cost / each.requests for each in plans if each.cost}
+    return expected, highest_costs(prepared)
 
 
 def highest_costs(prepared: PreparedRun) -> dict[str, float]:
