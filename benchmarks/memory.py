@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -62,10 +60,14 @@ def run_benchmark(url: str, dataset: str, out: str) -> None:
 
 
 def resident() -> tuple[int, int]:
-    """Return the resident memory of this process in bytes: now, and the maximum."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    maximum = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return pages * os.sysconf("SC_PAGE_SIZE"), maximum * 1024
+    """Return the resident memory of this process in bytes: now, and the maximum.
+
+    That of `getrusage` includes the process that started this one.
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kibibytes = dict(line.split(":") for line in lines)
+    now, most = (int(kibibytes[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    return now, most
 
 
 def main() -> None:
