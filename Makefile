@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # -rs: say why tests are skipped, such as those that need a browser, and what they need.
 test: $(VENV)/.dev-ready
-	$(BIN)/pytest -n 3 --dist worksteal -rs
+	$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal -rs
 
 slow: $(VENV)/.dev-ready
 	$(BIN)/pytest -n 3 --dist worksteal -rs -m 'slow and not peers'
