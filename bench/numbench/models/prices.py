@@ -183,7 +183,9 @@ def find_answer_price(
 
 def fee_parameters(params: Mapping[str, object]) -> list[str]:
     """Return the names of the parameters that let a provider use tools, which have fees."""
-    return [name for name, value in params.items() if value and is_parameter(name, "fees")]
+    # An empty object turns a tool on, too, with its defaults.
+    used = (name for name, value in params.items() if value or isinstance(value, Mapping))
+    return [name for name in used if is_parameter(name, "fees")]
 
 
 def _mapped_price(route: str) -> Price | None:
