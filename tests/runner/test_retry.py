@@ -62,7 +62,9 @@ def test_a_truncated_answer_may_be_requested_with_another_token_limit(
             go(server, dataset, out, max_tokens=50)
         before = len(server.received)
         # Only truncated answers may differ in their limit; MinMax, which is open, waits.
-        report = go(server, dataset, out, max_tokens=50, retry=("truncated", "empty"))
+        with pytest.raises(BadInput, match="--retry empty: only truncated answers"):
+            go(server, dataset, out, max_tokens=50, retry=("truncated", "empty"))
+        report = go(server, dataset, out, max_tokens=50, retry=("truncated",))
         assert report.answered == 1
         assert [each.body["max_tokens"] for each in server.received[before:]] == [50]
         assert go(server, dataset, out, max_tokens=5).answered == 5

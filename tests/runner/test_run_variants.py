@@ -238,4 +238,9 @@ def test_the_command_makes_a_run_per_value_of_its_lists(numbench: CommandLine) -
         "none,trailing-zeros", "--dry-run", "--dataset", "./data",
     )  # fmt: skip
     assert suite.count("paraphrase-1") == 26
+    (numbench.folder / "suite.toml").write_text(
+        '[[matrix]]\nmodel = "gemini-2.5-pro"\nreasoning = "512"\nseed = [1, 2]\n'
+    )
+    swept = numbench("run", "--suite", "suite.toml", "--dry-run", "--dataset", "./data")
+    assert re.findall(r"([12])-seed", swept) == ["1", "2"]
     assert max(map(len, suite.splitlines())) <= 80

@@ -33,20 +33,27 @@ def plan_table(plans: Sequence[Plan]) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    has_variants = any(plan.prepared.info.variant_label for plan in plans)
     is_single = len(plans) == 1
-    for column in ["Task"] if is_single else ["Model", "Level", "Variant"][: 2 + has_variants]:
-        table.add_column(column, overflow="fold" if has_variants else "ellipsis")
+    rows = [(each.spec.model, each.prepared.description.level) for each in plans]
+    variants = [each.prepared.info.variant_label.removeprefix("prompts ") for each in plans]
+    names: list[tuple[str, ...]] = [
+        (*row, variant or "-") for row, variant in zip(rows, variants, strict=True)
+    ]
+    columns = ["Model", "Level", "Variant"]
+    if len(set(names)) < len(plans):
+        columns[2] = "Folder"
+        names = [(*row, each.path.name) for row, each in zip(rows, plans, strict=True)]
+    elif not any(variants):
+        columns, names = columns[:2], list(rows)
+    for column in ["Task"] if is_single else columns:
+        table.add_column(column, overflow="fold" if len(columns) > 2 else "ellipsis")
     for column in ("Requests", "Input", "Generated", "Cost"):
         table.add_column(column, justify="right")
-    for plan in plans:
-        variant = plan.prepared.info.variant_label.removeprefix("prompts ")
-        level = plan.prepared.description.level
-        names = [plan.spec.model, level, variant or "-"][: 2 + has_variants]
+    for plan, name in zip(plans, names, strict=True):
         for row in (*plan.tasks, plan.total) if is_single else (plan.total,):
             task = TASKS[row.task].display if row.task in TASKS else "All"
             table.add_row(
-                *([task] if is_single else names),
+                *((task,) if is_single else name),
                 f"{row.requests:,}",
                 _format_count(row.input_tokens),
                 _format_count(row.generated_tokens),
