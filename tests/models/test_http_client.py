@@ -25,6 +25,7 @@ from numbench.models.failures import ProviderError
 from numbench.models.hosted_model import HostedModel
 from numbench.models.http_client import MAX_RESPONSE_BYTES, HttpClient, Reply
 from numbench.models.providers import ModelTarget
+from numbench.records import Completion
 from tests.models.adapter_calls import ANTHROPIC, CHAT, GEMINI, KEY, call_adapter
 from tests.support import servers
 from tests.support.servers import ReceivedRequest, serve
@@ -32,10 +33,10 @@ from tests.support.servers import ReceivedRequest, serve
 QUESTION = [Message("user", "1 + 1?")]
 
 
-async def post(url: str) -> Reply:
-    client = HttpClient()
+async def post(url: str, **options: float) -> Reply:
+    client, headers = HttpClient(), {"Authorization": f"Bearer {KEY}"}
     try:
-        return await client.request("POST", url, {"Authorization": f"Bearer {KEY}"}, b"{}")
+        return await client.request("POST", url, headers, b"{}", **options)
     finally:
         await client.close()
 
@@ -305,14 +306,58 @@ def test_an_idle_connection_that_the_server_closed_is_not_used() -> None:
         assert len(received) == 2
 
 
-def test_only_a_request_that_was_sent_may_be_billed() -> None:
+def test_only_a_request_that_was_sent_may_be_billed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(url: str, **options: float) -> tuple[str, bool]:
+        with pytest.raises(ProviderError) as error:
+            asyncio.run(post(url, **options))
+        return error.value.failure.kind, error.value.failure.possibly_billed
+
     with raw_server(b"") as (address, _):
-        outcomes = {}
-        for url in (f"http://{address}", "http://127.0.0.1:9", "http://model.invalid"):
-            with pytest.raises(ProviderError) as error:
-                asyncio.run(post(url))
-            outcomes[url] = (error.value.failure.kind, error.value.failure.possibly_billed)
-    assert list(outcomes.values()) == [("transient", True), ("transient", False), ("run", False)]
+        assert outcome(f"http://{address}") == ("transient", True)
+        assert outcome("http://127.0.0.1:9") == ("transient", False)
+        assert outcome("http://model.invalid") == ("run", False)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        # There is a connection, but no handshake.
+        assert outcome(f"https://{address}", seconds=0.2) == ("transient", False)
+        assert outcome(f"http://{address}", seconds=0.2) == ("transient", True)
+    for reply in (b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"):
+        with raw_server(reply) as (proxy, _):
+            monkeypatch.setenv("https_proxy", proxy)
+            assert outcome("https://model.invalid") == ("run", False)
+
+
+ANSWER = '{"choices": [{"%s": {"content": "42"}, "finish_reason": "stop"}]}'
+CUT = {
+    "a whole body": ((ANSWER % "message"), "42"),
+    "a whole stream": (f"data: {ANSWER % 'delta'}\n\ndata: [DONE]\n\n", "42"),
+    "a stream after its answer": (f'data: {ANSWER % "delta"}\n\ndata: {{"usage": {{"prom', "42"),
+    "a stream before its end": ('data: {"choices": [{"delta": {"content": "4"}}]}\n\n', ""),
+    "a body": ((ANSWER % "message")[:-9], ""),
+    "nothing": ("", ""),
+}
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+@pytest.mark.parametrize(("sent", "text"), CUT.values(), ids=CUT)
+def test_a_whole_answer_in_a_response_that_is_cut_off_is_kept(
+    sent: str, text: str, is_open: bool
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
+
+    async def ask(address: str) -> Completion:
+        model = open_model(CHAT, None, Server(f"http://{address}")).model
+        completion = await model.answer(QUESTION, RequestSettings(timeout=0.5))
+        await model.close()
+        return completion
+
+    # A server that has another reply keeps the connection.
+    with raw_server(head + sent.encode(), *([OK] if is_open else [])) as (address, _):
+        completion = asyncio.run(ask(address))
+    assert (completion.text, completion.error is None) == (text, bool(text))
+    if completion.error is not None:
+        assert completion.error.possibly_billed
+        assert ("no answer within" in completion.error.message) is is_open
 
 
 @cache

@@ -134,7 +134,12 @@ class BatchService(HostedServer, ABC):
             for request_id, result in entries:
                 known = results.get(request_id)
                 if request_id in open_ids and (known is None or known.error):
-                    completion = self._completion(result)
+                    try:
+                        completion = self._completion(result)
+                    except Exception as problem:  # noqa: BLE001
+                        # The other results are paid for.
+                        unread = failures.unreadable_failure(problem)
+                        completion = failures.failed_completion(unread)
                     results[request_id] = failures.sanitize_completion(completion, self._secrets)
             open_ids -= results.keys()
             for each in results.items():
@@ -223,9 +228,11 @@ class BatchService(HostedServer, ABC):
             reply = await self._http.request(method, self._url(path), headers, body)
         except ProviderError as error:
             raise failures.provider_error(error.failure, self._secrets) from None
-        if reply.is_success:
+        if reply.is_success and reply.cut is None:
             return reply.content
         failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
+        if reply.is_success and reply.cut is not None:
+            failure = reply.cut
         raise failures.provider_error(failure, self._secrets)
 
     def _id(self, response: JsonObject) -> str:

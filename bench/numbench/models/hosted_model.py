@@ -93,10 +93,9 @@ class HostedModel(HostedServer):
 
     async def answer(self, messages: Sequence[Message], settings: RequestSettings) -> Completion:
         """Send one request. Failures are values; secrets that a server echoes are masked."""
+        body = self.request_body(messages, settings)
+        headers, content = self._headers(body), msgspec.json.encode(body)
         try:
-            body = self.request_body(messages, settings)
-            headers = self._headers(body)
-            content = msgspec.json.encode(body)
             reply = await self._http.request("POST", self._url, headers, content, settings.timeout)
             read = partial(self._completion, reply, settings.max_tokens)
             is_large = len(reply.content) > _LARGE_RESPONSE_BYTES
@@ -109,14 +108,24 @@ class HostedModel(HostedServer):
             completion = failed_completion(problem.failure)
         except WebPage as page:
             completion = failed_completion(web_page_failure(page))
-        except (InvalidJson, RecursionError) as problem:
+        except Exception as problem:  # noqa: BLE001
+            # No reply ends a run with a traceback.
             completion = failed_completion(unreadable_failure(problem))
         return sanitize_completion(completion, (*self._secrets, *named_secrets(settings.params)))
 
     def _completion(self, reply: Reply, max_tokens: int | None) -> Completion:
-        """Return the completion in a response. Raises InvalidJson if there is none."""
+        """Return the completion in a response. Raises InvalidJson if there is none.
+
+        That of a response that was cut off may be complete: only bytes after it are missing.
+        """
         if reply.is_success:
-            return self._format.parse(self._format.decode(reply.content), max_tokens)
+            try:
+                found = self._format.parse(self._format.decode(reply.content), max_tokens)
+            except (InvalidJson, RecursionError):
+                if reply.cut is None:
+                    raise
+                return failed_completion(reply.cut)
+            return failed_completion(reply.cut) if reply.cut and found.error else found
         failure = failure_from_reply(reply.status, reply.headers, reply.content)
         is_refusal = reply.status in _REFUSING_STATUSES and failure.kind == "run"
         if self._streams and is_refusal and PATTERNS["streaming_refused"].search(failure.message):

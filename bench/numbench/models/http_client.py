@@ -58,11 +58,12 @@ _PROXY_ADVICE = "; correct the proxy of the environment, or name the server in N
 
 
 class Reply(NamedTuple):
-    """A complete response. headers: their names in any case."""
+    """A response. headers: their names in any case. cut: why it ends early, None if it is whole."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes
+    cut: Failure | None = None
 
     @property
     def is_success(self) -> bool:
@@ -71,7 +72,7 @@ class Reply(NamedTuple):
 
 
 class HttpClient:
-    """Sends complete requests and reads complete responses; no redirects, retries and cookies."""
+    """Sends complete requests and reads bounded responses; no redirects, retries and cookies."""
 
     def __init__(self, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._max_response_bytes = max_response_bytes
@@ -89,16 +90,28 @@ class HttpClient:
         body: bytes | None = None,
         seconds: float | None = DEFAULT_TIMEOUT_SECONDS,
     ) -> Reply:
-        """Return the response, of any status. Raises ProviderError if none was received in time."""
+        """Return the response, of any status, as far as it was received.
+
+        Raises ProviderError if there is none in time.
+        """
+        trace, cut = _Trace(), None
         try:
             async with asyncio.timeout(seconds):
-                return await self._request(method, url, headers, body)
+                await self._request(method, url, headers, body, trace)
         except TimeoutError:
-            raise ProviderError(timeout_failure(seconds or 0)) from None
+            cut = timeout_failure(seconds or 0)
+            if not trace.was_sent:
+                reason = f"cannot connect to {trace.peer} within {seconds:g} s"
+                cut = connection_failure(reason, was_sent=False)
         except Exception as error:
-            if failure := self._failure(error):
-                raise ProviderError(failure) from None
-            raise
+            cut = self._failure(error, trace)
+            if cut is None:
+                raise
+        if trace.response is None:
+            assert cut is not None
+            raise ProviderError(cut)
+        content = b"".join(trace.parts)
+        return Reply(trace.response.status_code, trace.response.headers, content, cut)
 
     def _client(self, url: str) -> httpx2.AsyncClient:
         """Return a new client. Raises ProviderError for a wrong environment.
@@ -117,7 +130,6 @@ class HttpClient:
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
                 limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-                event_hooks={"request": [_trace]},
             )
         except (ValueError, httpx2.InvalidURL):
             # Its message has the password.
@@ -125,7 +137,7 @@ class HttpClient:
         self._clients.append(client)
         return client
 
-    def _failure(self, error: BaseException) -> Failure | None:
+    def _failure(self, error: BaseException, trace: _Trace) -> Failure | None:
         """Return the failure for an error of the client, None if it is another error."""
         import httpx2
 
@@ -135,7 +147,6 @@ class HttpClient:
             return wrong_server_failure(error)
         if not isinstance(error, httpx2.RequestError):
             return None
-        trace: _Trace = error.request.extensions["trace"]
         cause = _innermost(error)
         reason = _reason(cause)
         if isinstance(error, httpx2.ProxyError):
@@ -158,54 +169,61 @@ class HttpClient:
             await client.aclose()
 
     async def _request(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Reply:
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, trace: _Trace
+    ) -> None:
         import httpx2
 
         # A client has one connection: httpx2 looks at all of a client's connections per request.
         client = self._idle.pop() if self._idle else self._client(url)
         try:
             parsed = self._urls[url] = self._urls.get(url) or httpx2.URL(url)
-            async with client.stream(method, parsed, headers=headers, content=body) as response:
+            trace.server = trace.peer = _address(
+                # As the connection reports it: an internationalized name in ASCII.
+                parsed.raw_host.decode("ascii"),
+                parsed.port or {"http": 80, "https": 443}.get(parsed.scheme),
+            )
+            extensions = {"trace": trace}
+            async with client.stream(
+                method, parsed, headers=headers, content=body, extensions=extensions
+            ) as trace.response:
                 self._has_connected = True
-                parts, size = [], 0
-                async for part in response.aiter_bytes():
+                size = 0
+                async for part in trace.response.aiter_bytes():
                     size += len(part)
                     if size > self._max_response_bytes:
+                        trace.parts.clear()
                         limit = self._max_response_bytes >> 20
                         failure = connection_failure(f"the response is larger than {limit} MiB")
                         raise ProviderError(failure)
-                    parts.append(part)
-                return Reply(response.status_code, response.headers, b"".join(parts))
+                    trace.parts.append(part)
         finally:
             self._idle.append(client)
 
 
 class _Trace:
-    """What the connection of one request reports: its peer, and whether the request was sent."""
+    """One request: its peer, whether it was sent there, and what was received."""
 
-    def __init__(self, server: str) -> None:
-        self._server = self.peer = server
-        self.was_sent = self.has_proxy = False
+    server = peer = ""
+    was_sent = has_proxy = False
+    response: httpx2.Response | None = None
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
 
     async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith("send_request_headers.started"):
-            self.was_sent = True
+            # A proxy is asked for a connection to the server first.
+            self.was_sent = info["request"].method != b"CONNECT"
         elif event.endswith("connect_tcp.started"):
-            host = f"[{info['host']}]" if ":" in info["host"] else info["host"]
-            address = f"{host}:{info['port']}"
-            self.has_proxy = address != self._server
+            address = _address(info["host"], info["port"])
+            self.has_proxy = address != self.server
             self.peer = f"the proxy {address}" if self.has_proxy else address
         elif event.endswith("connect_tcp.complete"):
             _keep_alive(info["return_value"].get_extra_info("socket"))
 
 
-async def _trace(request: httpx2.Request) -> None:
-    port = request.url.port or {"http": 80, "https": 443}.get(request.url.scheme)
-    # The trace has an internationalized name in ASCII, too.
-    name = request.url.raw_host.decode("ascii")
-    host = f"[{name}]" if ":" in name else name
-    request.extensions["trace"] = _Trace(f"{host}:{port}")
+def _address(host: str, port: object) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _keep_alive(connected: socket.socket) -> None:
