@@ -66,7 +66,7 @@ def check(
     fields = {name: getattr(completion, name) for name in completion.__struct_fields__}
     counts = [usage.input, usage.reasoning, usage.visible, usage.generated]
     assert usage.source == ("reported" if any(n is not None for n in counts) else None)
-    fields |= {"usage": counts, "generated": usage.generated}
+    fields |= {"usage": counts, "generated": usage.generated, "reply": [*completion.reply]}
     if error is not None:
         fields |= {name: getattr(error, name) for name in error.__struct_fields__}
     for name in expected.keys() - set(ignored):

@@ -52,6 +52,8 @@ def test_no_text_is_lost_or_breaks_a_file(model: str) -> None:
     assert (completion.text, completion.error) == ("4 \ufffd \U0001f600", None)
     assert msgspec.json.decode(encode(completion), type=Completion) == completion
     assert "oh \ufffd no" in refusal(model, "oh \ud800 no")
+    nameless = call_adapter(lambda _: web.json_response({"x": "\ud800"}, status=500), model)[0]
+    assert nameless.error is not None
     if model != LITELLM:
         assert answer(model, "4", planted=b"\xff").text == "4\ufffd"
 
@@ -72,6 +74,14 @@ def test_a_deeply_nested_body_is_a_failure(model: str, status: int) -> None:
             return web.Response(body=body, status=status, content_type="application/json")
 
         assert call_adapter(script, model)[0].error is not None
+
+
+@pytest.mark.parametrize("text", ["no " * 100_000, "1" * 100_000], ids=["words", "digits"])
+def test_a_long_message_takes_no_longer_than_its_start(text: str) -> None:
+    """Some patterns would take minutes for it."""
+    reply = {"error": {"message": text}}
+    completion, _ = call_adapter(lambda _: web.json_response(reply, status=400), stream=True)
+    assert completion.error is not None
 
 
 def test_the_search_for_a_message_is_bounded() -> None:

@@ -12,6 +12,8 @@ from email.utils import parsedate_to_datetime
 from numbench.models.json_fields import FIELDS, JsonObject, object_at, objects_at, text_or_repr
 
 _MAX_DEPTH, _MAX_OBJECTS = 6, 50
+MAX_TEXT = 4_000
+"""Characters of codes and messages that are read: some patterns take quadratic time."""
 
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", re.ASCII)
@@ -33,7 +35,7 @@ def error_code_and_message(body: object) -> tuple[str, str]:
     to the objects in these fields.
     """
     if isinstance(body, str):
-        return "", body.strip()
+        return "", body.strip()[:MAX_TEXT]
     codes: list[str] = []
     messages: list[str] = []
     level, wanted = [body], "message"
@@ -50,7 +52,7 @@ def error_code_and_message(body: object) -> tuple[str, str]:
             break
         wanted = "upstream" if messages else "message"
         level = [value for each in objects for value in each.values()]
-    return " ".join(codes), " ".join(dict.fromkeys(messages))
+    return " ".join(codes)[:MAX_TEXT], " ".join(dict.fromkeys(messages))[:MAX_TEXT]
 
 
 def _objects(values: Iterable[object]) -> Iterator[JsonObject]:

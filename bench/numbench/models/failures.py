@@ -12,6 +12,7 @@ import msgspec
 from numbench.core.secrets import mask_secrets
 from numbench.errors import NumbenchError, printable
 from numbench.models.error_bodies import (
+    MAX_TEXT,
     error_code_and_message,
     exceeds_daily_quota,
     retry_after,
@@ -59,6 +60,7 @@ def failure_from_status(
     status: int, message: str, *, code: str = "", retry_after: float | None = None
 ) -> Failure:
     """Return the failure for an HTTP status. `code` is the provider's error code, if any."""
+    message, code = message[:MAX_TEXT], code[:MAX_TEXT]
     if not 100 <= status < 600:
         status = 500
     if 300 <= status < 400:

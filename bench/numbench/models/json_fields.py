@@ -88,7 +88,9 @@ def decode_json(content: bytes) -> object:
         title = _PAGE_TITLE.search(start)
         raise WebPage(" ".join((title[1] if title else _TAG.sub(" ", start)).split())[:100])
     try:
-        return json.loads(content.decode("utf-8-sig", "replace"))
+        value = json.loads(content.decode("utf-8-sig", "replace"), strict=False)
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        return json.loads(text.decode("utf-16-le", "replace"))
     except (ValueError, RecursionError):
         raise InvalidJson(f"the server sent no JSON: {reason}") from None
 
@@ -221,7 +223,8 @@ def parse_usage(body: object, fields: UsageFields) -> Usage:
     reasoning, cached = _first(body, fields.reasoning), _first(body, fields.cached) or 0
     generated, is_split = output, True
     rest = None if total is None or input_tokens is None else total - input_tokens
-    if rest and input_tokens and rest - cached in (output, (output or 0) + (reasoning or 0)):
+    counted = output, (output or 0) + (reasoning or 0)
+    if rest and input_tokens and rest not in counted and rest - cached in counted:
         input_tokens, rest = input_tokens + cached, rest - cached
     elif input_tokens and cached > input_tokens:
         input_tokens += cached
@@ -333,7 +336,10 @@ def _decode_event(event_type: bytes, lines: Sequence[bytes]) -> Iterator[JsonObj
             yield from _decode_event(event_type, [line])
     elif b"{" in data:
         # Other texts are signs of life.
-        event = object_at(decode_json(data))
+        try:
+            event = object_at(decode_json(data))
+        except InvalidJson as problem:
+            event = {"error": str(problem)}
         yield {"error": event} if _is_error(event) and not event.get("error") else event
 
 

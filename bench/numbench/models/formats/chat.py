@@ -20,6 +20,7 @@ from numbench.models.json_fields import (
     objects_at,
     text_at,
     text_fields,
+    text_or_repr,
     updated,
     value_at,
     without_nulls,
@@ -145,20 +146,25 @@ def _calls_in_text(text: str) -> list[dict[str, object]]:
 def _merged_calls(pieces: Iterable[JsonObject]) -> list[dict[str, object]]:
     """Return the calls whose pieces a stream contains, by their index.
 
-    Some servers send whole calls, and for each of them the same index, or none.
+    Some servers send whole calls, and for each of them the same index, or none; others give each
+    piece of a call an id of its own. Only a call's first piece has an index or a name that is new.
     """
     calls: list[dict[str, object]] = []
-    positions: dict[object, int] = {}
+    positions: dict[str, int] = {}
     for piece in pieces:
-        index, id_ = piece.get("index"), piece.get("id")
-        position = positions.get(index, -1)
-        if position < 0 or index is None or id_ not in (None, "", calls[position].get("id")):
+        index, id_ = text_or_repr(piece.get("index")), piece.get("id")
+        position = positions.get(index, -1) if index else len(calls) - 1
+        is_other = id_ not in (None, "", calls[position].get("id")) if calls else True
+        is_whole = not (index or id_)
+        if position < 0 or (text_at(piece, "function.name") and (is_other or is_whole)):
             position = positions[index] = len(calls)
-            calls.append({})
-        known = text_at(calls[position], "function.arguments") or ""
-        calls[position] = updated(calls[position], {k: v for k, v in piece.items() if k != "index"})
-        if known and (function := object_at(piece, "function")):
-            whole = {"arguments": known + (text_at(function, "arguments") or "")}
+            calls.append({"id": id_})
+        known = calls[position]
+        arguments = text_at(known, "function.arguments") or ""
+        new = {k: v for k, v in piece.items() if k != "index"} | {"id": known["id"] or id_}
+        calls[position] = updated(known, new)
+        if arguments and (function := object_at(piece, "function")):
+            whole = {"arguments": arguments + (text_at(function, "arguments") or "")}
             calls[position] = updated(calls[position], {"function": whole})
     return calls
 

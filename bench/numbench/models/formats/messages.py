@@ -116,8 +116,9 @@ class MessagesFormat(Format):
             blocks[index] |= kind | {field: text}
             if field == "partial_json":
                 del blocks[index][field]
-                # The server takes an object only, and gets an empty one for malformed JSON.
-                blocks[index]["input"] = object_at(decoded(text.encode()))
+                if text:
+                    # The server takes an object only, and gets an empty one for malformed JSON.
+                    blocks[index]["input"] = object_at(decoded(text.encode()))
         content = [blocks[index] for index in sorted(blocks)]
         return body | ({"content": content} if content else {})
 

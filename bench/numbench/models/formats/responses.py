@@ -155,18 +155,28 @@ def _rebuilt(pieces: _Pieces) -> list[JsonObject]:
 
 
 def _most_complete(sources: Sequence[Sequence[JsonObject]]) -> list[JsonObject]:
-    """Return the items of an answer: of each type those of the first source that has their text."""
-    result: list[JsonObject] = []
+    """Return the items of an answer: of each type those of the first source that has their text.
+
+    If one source has all of these, they are in its order, with its items of other types.
+    """
+    best: dict[str, list[JsonObject]] = {}
     for kind in ("reasoning", "message", "function_call"):
         names = [name for name, part in _PARTS.items() if part[0] == kind]
-        of_kind = [[item for item in items if item.get("type") == kind] for items in sources]
+        of_kind = [_of_type(items, kind) for items in sources]
         with_text = (items for items in of_kind if any(_texts(items, name) for name in names))
-        result += next(with_text, next(filter(None, of_kind), []))
-    return result
+        best[kind] = next(with_text, next(filter(None, of_kind), []))
+    for items in sources:
+        if items and all(_of_type(items, kind) == best[kind] for kind in best):
+            return list(items)
+    return [item for items in best.values() for item in items]
+
+
+def _of_type(items: Iterable[JsonObject], kind: str) -> list[JsonObject]:
+    return [item for item in items if item.get("type") == kind]
 
 
 def _texts(items: Iterable[JsonObject], name: str) -> list[str]:
     """Return the texts of all parts of a type."""
     kind, field, text_field = _PARTS[name]
-    lists = (objects_at(item, field) for item in items if item.get("type") == kind)
+    lists = (objects_at(item, field) for item in _of_type(items, kind))
     return [text for parts in lists for part in parts if (text := text_at(part, text_field))]
