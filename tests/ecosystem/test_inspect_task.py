@@ -89,7 +89,7 @@ def test_messages_equal_those_of_a_numbench_run(tmp_path: Path, few_shot: int) -
     options = {"dataset": "v1", "tasks": ["sorting"], "limit": 1, "few_shot": few_shot}
     spec = RunSpec("openai/any", reasoning="none", **options)
     plan = resolve(spec, describe_model("openai/any", "none"))
-    request = plan.request(plan.requests_by_task["sorting"][0], 1.0)
+    request = plan.request(plan.requests_by_task["sorting"][0])
     log = evaluate_task(tmp_path, lambda _: "", tasks="sorting", limit=1, few_shot=few_shot)
     messages = [(message.role, message.text) for message in log.samples[0].input]
     assert messages == [tuple(message) for message in request.messages]

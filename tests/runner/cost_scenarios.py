@@ -35,7 +35,8 @@ MEAN_COST, HIGHEST_COST = 0.05, 2.0
 
 
 SENT_AS_IT_IS: Any = SimpleNamespace(
-    request=lambda requested, timeout: Request((), RequestSettings()),
+    settings=RequestSettings(),
+    request=lambda requested: Request((), RequestSettings()),
     with_cost=lambda completion: completion,
     with_results=lambda requested, completion: completion,
     retry_token_limit=None,

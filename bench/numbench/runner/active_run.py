@@ -18,11 +18,10 @@ from numbench.journal.conversations import joined
 from numbench.journal.run_folder import timestamp
 from numbench.journal.writer import Journal
 from numbench.models import Model, ModelDescription
-from numbench.models.base import DEFAULT_TIMEOUT_SECONDS
 from numbench.models.facts import WAYS_OUT
 from numbench.models.failures import Unreached
 from numbench.records import Completion, Failure, ItemSample, Job, Response
-from numbench.runner.budget import Budget, RunCosts
+from numbench.runner.budget import Budget
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.request_source import RequestSource
@@ -115,8 +114,8 @@ class ActiveRun(ABC):
 
     client: answers the requests. source: where they come from; `requests` may be sent now.
     on_progress: called after every change. stats: counts the whole run. state: what earlier calls
-    left; its costs and servers are also those of this call. timeout: seconds that one request may
-    take. time_limit: seconds after which no new request is sent.
+    left; its costs and servers are also those of this call. time_limit: seconds after which no new
+    request is sent.
     """
 
     prepared: PreparedRun
@@ -125,7 +124,6 @@ class ActiveRun(ABC):
     requests: Sequence[ItemSample]
     journal: Journal
     policy: RetryPolicy
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
     time_limit: float | None = None
     on_progress: ProgressCallback
     stats: RunStats
@@ -135,11 +133,6 @@ class ActiveRun(ABC):
     _is_interrupted = False
     _loop: asyncio.AbstractEventLoop | None = None
     _task: asyncio.Task[None] | None = None
-
-    @property
-    def costs(self) -> RunCosts:
-        """What the run has cost, and its share of the budget."""
-        return self.state.costs
 
     @abstractmethod
     async def send_all(self) -> None:
@@ -202,8 +195,8 @@ class ActiveRun(ABC):
         if report.interrupted:
             raise RunInterrupted(f"interrupted{jobs}: {report.state}", report)
         if self.source.open_count:
-            if any(map(self.costs.is_closed, self.prepared.tasks)):
-                raise CostLimitReached(limit_message(self.costs.budget, report), report)
+            if any(map(self.state.costs.is_closed, self.prepared.info.tasks)):
+                raise CostLimitReached(limit_message(self.state.costs.budget, report), report)
             if self.reached_time_limit:
                 raise TimeLimitReached(f"stopped at --time-limit{jobs}: {report.state}", report)
         return report
@@ -216,7 +209,7 @@ class ActiveRun(ABC):
             skipped=self.source.skipped,
             seconds=progress.seconds,
             interrupted=self._is_interrupted,
-            possibly_billed_cost=self.costs.known_possibly_billed_cost,
+            possibly_billed_cost=self.state.costs.known_possibly_billed_cost,
             unanswered=progress.total - progress.overall.answered,
             warnings=(*self.prepared.description.notices, *self.state.served.warnings),
         )
@@ -239,7 +232,7 @@ class ActiveRun(ABC):
         # The journal writes it even if this task is cancelled meanwhile.
         attempts.is_stored = True
         await self.journal.append(response)
-        self.costs.count(attempts.requested, response, attempts.failed_cost)
+        self.state.costs.count(attempts.requested, response, attempts.failed_cost)
         return response
 
     def record(self, requested: ItemSample, response: Response) -> list[ItemSample]:

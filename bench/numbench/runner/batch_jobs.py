@@ -55,7 +55,6 @@ class BatchJobs(ActiveRun):
         self._active_jobs: dict[str, Job] = {}
         self._status: dict[str, BatchStatus] = {}
         self._finished: dict[str, float] = {}
-        self._uncollected = {key: set(ids) for key, ids in self.state.uncollected.items()}
         self._submitting: set[str] = set()
         self._one_job_at_a_time = False
         self._queue_refusals = 0
@@ -73,7 +72,7 @@ class BatchJobs(ActiveRun):
             self.reached_time_limit = True
         finally:
             jobs = (job.items for job in self._active_jobs.values())
-            self.costs.end(self._submitting.union(*jobs))
+            self.state.costs.end(self._submitting.union(*jobs))
 
     def stop(self) -> None:
         """Stop waiting. The jobs continue at the provider."""
@@ -125,12 +124,12 @@ class BatchJobs(ActiveRun):
             return
         submitted = {request_id for job in self._active_jobs.values() for request_id in job.items}
         waiting = [r for request_id, r in self._open.items() if request_id not in submitted]
-        affordable = [r for r in waiting if self.costs.try_admit(r)]
+        affordable = [r for r in waiting if self.state.costs.try_admit(r)]
         if not affordable and not self._active_jobs:
             # What other runs have in flight may leave room for the rest.
             for requested in waiting:
-                if await self.costs.admit(requested):
-                    affordable = [r for r in waiting if self.costs.try_admit(r)]
+                if await self.state.costs.admit(requested):
+                    affordable = [r for r in waiting if self.state.costs.try_admit(r)]
                     break
         for requests in self._split_into_jobs(affordable):
             job = Job(
@@ -141,7 +140,7 @@ class BatchJobs(ActiveRun):
                 max_tokens=self.prepared.retry_token_limit,
             )
             self.journal.record(job)
-            self._uncollected[job.key] = set(job.items)
+            self.state.uncollected[job.key] = set(job.items)
             job_id = await self._submit(requests, job)
             self._track(self._record(job, "submitted", job_id))
             self._submitting = set()
@@ -176,9 +175,9 @@ class BatchJobs(ActiveRun):
     def _track(self, job: Job) -> None:
         self._active_jobs[job.key] = job
         self._jobs_with.update(job.items)
-        for request_id in self._uncollected[job.key]:
+        for request_id in self.state.uncollected[job.key]:
             if (requested := self._requested(request_id)) is not None:
-                self.costs.reserve(requested)
+                self.state.costs.reserve(requested)
         self.report_progress()
 
     def _requested(self, request_id: str) -> ItemSample | None:
@@ -230,7 +229,7 @@ class BatchJobs(ActiveRun):
             raise NumbenchError(_text("failed", job=job.id, reason=error.message))
         may_be_billed = self._lacks_answers(job, results)
         for request_id in job.items:
-            if request_id in self._uncollected[job.key]:
+            if request_id in self.state.uncollected[job.key]:
                 await self._complete(request_id, results.get(request_id), job, may_be_billed)
         self._close(job)
 
@@ -265,7 +264,7 @@ class BatchJobs(ActiveRun):
         self._record(job, "collected", job.id)
         del self._active_jobs[job.key]
         for request_id in job.items:
-            self.costs.release(request_id)
+            self.state.costs.release(request_id)
 
     async def _complete(
         self, request_id: str, result: Completion | None, job: Job, may_be_billed: bool
@@ -286,7 +285,7 @@ class BatchJobs(ActiveRun):
         if error and error.possibly_billed and error.status is None and completion.cost is None:
             # Neither a result of the server's errors, which are free, nor one of known cost.
             attempts.possibly_billed_attempts = 1
-            self.costs.add_possibly_billed(requested.task)
+            self.state.costs.add_possibly_billed(requested.task)
         is_last = attempts.number >= self.policy.max_batch_attempts
         is_repeated = is_open and is_retryable(result.error) and not is_last
         self.stats.report.retries += is_repeated
@@ -305,7 +304,7 @@ class BatchJobs(ActiveRun):
         requests: list[BatchRequest] = []
         total_bytes = 0
         for requested in unsent:
-            request = BatchRequest(requested.id, *self.prepared.request(requested, self.timeout))
+            request = BatchRequest(requested.id, *self.prepared.request(requested))
             request_bytes = self.client.size(request)
             is_full = len(requests) == self._max_requests_per_job
             if requests and (is_full or total_bytes + request_bytes > self.client.max_bytes):

@@ -170,7 +170,6 @@ def open_run(
             on_progress=watch,
             stats=stats,
             state=state,
-            timeout=spec.timeout,
             time_limit=time_limit,
             **of_requests,
         )

@@ -58,7 +58,7 @@ def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
     run only notes why it could not be written there (`refusal`).
     """
     name, level, server = spec.model, spec.reasoning, server_of(spec)
-    service = open_batch(name, level, server, needs_key=False) if spec.batch else None
+    client = open_batch(name, level, server, needs_key=False) if spec.batch else None
     model, description = None, None
     provider = find_model_provider(spec.model, spec.base_url)
     if provider.in_process or provider.inspects_requests:
@@ -74,7 +74,7 @@ def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
             raise
         refusal = str(error)
     _check_cost_limit(prepared)
-    ready = replace(prepared, model=model, service=service, refusal=refusal)
+    ready = replace(prepared, client=client or model, refusal=refusal)
     # Whether its questions can be asked is known before anything is written.
     _ = ready.items_by_task
     return ready
@@ -179,7 +179,7 @@ def resolve(spec: RunSpec, description: ModelDescription) -> PreparedRun:
         horizon=horizon_info(spec, sizes) if isinstance(spec, HorizonSpec) else None,
     )
     return PreparedRun(
-        spec, description, dataset, tasks, settings, shown, folder, info, variant, price, sizes
+        spec, description, dataset, settings, shown, folder, info, variant, price, sizes
     )
 
 

@@ -56,15 +56,14 @@ class PreparedRun:
     the content of `run.json`. variant: prompts and transformation. price: that of a request, with
     `discount` in a batch job; None if it is unknown or the model runs in this process. sizes: those
     that a horizon measurement may ask, by task; its dataset has only examples of the questions.
-    requests: the first one of each task, as far as they are known. model, service: what answers
-    them, the batch API with `--batch`; None if it is opened only for the run. refusal: why the run
-    could not be written to its folder, if it is only planned.
+    requests: the first one of each task, as far as they are known. client: what answers them, the
+    batch API with `--batch`; None if it is opened only for the run. refusal: why the run could not
+    be written to its folder, if it is only planned.
     """
 
     spec: RunSpec
     description: ModelDescription
     dataset: Dataset
-    tasks: tuple[str, ...]
     settings: RequestSettings
     examples: Examples
     folder: Path
@@ -73,8 +72,7 @@ class PreparedRun:
     price: Price | None
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     requests: Mapping[str, RecordedRequest] = field(default_factory=dict)
-    model: Model | None = None
-    service: BatchService | None = None
+    client: Model | BatchService | None = None
     refusal: str = ""
     _prices: dict[object, Price | None] = field(default_factory=dict, repr=False, compare=False)
 
@@ -112,7 +110,7 @@ class PreparedRun:
                 structs.replace(item, task=task, operator=intern(item.operator), params=_NO_PARAMS)
                 for item in map(self.ask, self.selected(task))
             ]
-            for task in self.tasks
+            for task in self.info.tasks
         }
         ids = Counter(item.id for items in by_task.values() for item in items)
         if repeated := next((id_ for id_, count in ids.items() if count > 1), None):
@@ -163,8 +161,8 @@ class PreparedRun:
         """Return the length of the messages before a question of `task`."""
         return sum(len(message.content) for message in self.prompt_prefix(task))
 
-    def request(self, requested: ItemSample, timeout: float) -> Request:
-        """Return the request for one sample of an item; `timeout` in seconds.
+    def request(self, requested: ItemSample) -> Request:
+        """Return the request for one sample of an item.
 
         A seed differs between samples, because the same seed may give the same answer.
         """
@@ -172,7 +170,7 @@ class PreparedRun:
         seed = None if settings.seed is None else settings.seed + requested.sample
         return Request(
             (*prefix, Message("user", requested.item.prompt)),
-            replace(settings, timeout=timeout, seed=seed, turns=requested.turns),
+            replace(settings, seed=seed, turns=requested.turns),
         )
 
     @cached_property
@@ -203,7 +201,7 @@ class PreparedRun:
                 self.prompt_prefix(task),
                 replace(self.settings, answer_kind=TASKS[task].answer_kind),
             )
-            for task in self.tasks
+            for task in self.info.tasks
         }
 
     def open_client(self) -> Model | BatchService:
@@ -211,7 +209,7 @@ class PreparedRun:
         spec, server = self.spec, server_of(self.spec)
         check_key(spec.model, self.description, server)
         # The requests of some models cannot be seen before they are sent, nor are they opened.
-        return self.service or self.model or open_model(spec.model, spec.reasoning, server).model
+        return self.client or open_model(spec.model, spec.reasoning, server).model
 
     def open_measurements(self) -> dict[str, TaskMeasurement]:
         """Return the measurement of each task, before any answer."""

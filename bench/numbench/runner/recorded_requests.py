@@ -41,15 +41,17 @@ def with_requests(model: Model, prepared: PreparedRun) -> PreparedRun:
             f"{prepared.spec.model}: its provider declares `inspects_requests`, but its model has "
             "no `request_body`"
         )
-    # Truncated answers may be requested again with another limit than that of the run.
+    # Truncated answers may be requested again with another limit than that of the run, and any
+    # question with another time limit.
     limit: Any = prepared.info.settings["max_tokens"]
-    previewed = replace(prepared, settings=replace(prepared.settings, max_tokens=limit))
+    settings = replace(prepared.settings, max_tokens=limit, timeout=0.0)
+    previewed = replace(prepared, settings=settings)
 
     def body_of(item: Item) -> dict[str, object]:
-        return dict(model.request_body(*previewed.request(ItemSample(item), 0.0)))
+        return dict(model.request_body(*previewed.request(ItemSample(item))))
 
     requests = {}
-    for task in prepared.tasks:
+    for task in prepared.info.tasks:
         if first := prepared.selected(task)[:1]:
             item = prepared.ask(first[0])
             shape = body_of(msgspec.structs.replace(item, prompt=_QUESTION))

@@ -120,7 +120,7 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
             state.results[request_id] = known.setdefault(result, result)
     active = (state.uncollected[job.key] for job in jobs if job.is_active)
     state.in_progress = set().union(*active)
-    unknown = [task for task in prepared.tasks if state.costs.tasks[task].estimate is None]
+    unknown = [task for task in prepared.info.tasks if state.costs.tasks[task].estimate is None]
     _check_known_costs(prepared, state.unpriced, unknown)
     return state
 

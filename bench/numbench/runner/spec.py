@@ -139,9 +139,9 @@ class RunSpec:
         float | None, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)
     ] = None
     """Stop sending new requests after this time. [default: no limit]"""
-    timeout: Annotated[float, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)] = (
-        1800.0
-    )
+    timeout: Annotated[
+        float, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration, is_setting=True)
+    ] = 1800.0
     """Maximum time per request. [default: 30m]"""
     concurrency: Annotated[int | None, Option("Limits", "N", at_least=1)] = None
     """Maximum number of requests in flight. [default: 16; checkpoints 256]"""

@@ -150,12 +150,12 @@ class Workers(ActiveRun):
             try:
                 await self._store_abandoned(attempts)
             finally:
-                self.costs.release(requested.id)
+                self.state.costs.release(requested.id)
 
     async def _admit(self, requested: ItemSample) -> bool:
         """Wait until the cost limit covers a request; return False if it never will."""
         with self._waiting():
-            return await self.costs.admit(requested)
+            return await self.state.costs.admit(requested)
 
     async def _send(self, attempts: Attempts) -> Completion:
         """Return the result of one attempt, with its cost.
@@ -163,8 +163,8 @@ class Workers(ActiveRun):
         Raises _NotCovered if the cost limit will never cover another attempt.
         """
         requested = attempts.requested
-        if attempts.number and not self.costs.budget.covers_requests_in_flight:
-            self.costs.release(requested.id)
+        if attempts.number and not self.state.costs.budget.covers_requests_in_flight:
+            self.state.costs.release(requested.id)
             if not await self._admit(requested):
                 raise _NotCovered
         completion: Completion | None = None
@@ -175,7 +175,7 @@ class Workers(ActiveRun):
             self._sent_at[requested.id] = start
             attempts.number += 1
             attempts.is_in_flight = True
-            request = self.prepared.request(requested, self.timeout)
+            request = self.prepared.request(requested)
             completion = await self.client.answer(*request)
         finally:
             self._sent_at.pop(requested.id, None)
@@ -195,7 +195,7 @@ class Workers(ActiveRun):
             attempts.lost_responses += error.status is None
         if completion.cost is not None:
             attempts.failed_cost += completion.cost
-            self.costs.add_cost(attempts.requested.task, completion.cost)
+            self.state.costs.add_cost(attempts.requested.task, completion.cost)
         elif error.possibly_billed:
             self._count_possibly_billed(attempts)
         else:
@@ -234,7 +234,7 @@ class Workers(ActiveRun):
 
     def _count_possibly_billed(self, attempts: Attempts) -> None:
         attempts.possibly_billed_attempts += 1
-        self.costs.add_possibly_billed(attempts.requested.task)
+        self.state.costs.add_possibly_billed(attempts.requested.task)
 
     async def _store_abandoned(self, attempts: Attempts) -> None:
         """Store what a request without a result has cost, or may have."""
@@ -296,7 +296,8 @@ class Workers(ActiveRun):
             if not workers.done() and not stopped.done():
                 self.reached_time_limit = True
                 self._send_no_more()
-            await wait(interrupted, SHUTDOWN_GRACE_SECONDS if self.journal.failed else self.timeout)
+            timeout = self.prepared.settings.timeout
+            await wait(interrupted, SHUTDOWN_GRACE_SECONDS if self.journal.failed else timeout)
             await asyncio.wait((workers,), timeout=self.policy.interrupt_grace)
         finally:
             stopped.cancel()
