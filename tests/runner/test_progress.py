@@ -183,7 +183,7 @@ def test_a_table_is_redrawn_a_few_times_per_second_and_left_at_the_end() -> None
     file = io.StringIO()
     display = ProgressDisplay("some", Console(file=file, force_terminal=True, width=80, height=24))
     for done in range(1, 401):
-        display.update(progress(done, done / 100, previously_done=0))
+        display(progress(done, done / 100, previously_done=0))
     display.close()
     text = file.getvalue()
     assert 14 <= text.count("elapsed") <= 20
@@ -201,6 +201,6 @@ def test_a_closed_terminal_does_not_end_the_work() -> None:
             raise OSError(errno.EIO, "Input/output error")
 
     display = ProgressDisplay("some", Console(file=Closed(), force_terminal=True))
-    display.update(progress(seconds=1.0))
-    display.update(progress(seconds=2.0))
+    display(progress(seconds=1.0))
+    display(progress(seconds=2.0))
     display.close()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from numbench.errors import printable
-from numbench.runner.progress import SEPARATOR, ProgressCallback, RunProgress, TaskProgress
+from numbench.runner.progress import SEPARATOR, RunProgress, TaskProgress
 from numbench.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -25,9 +24,8 @@ FIRST_LINE_DELAY_SECONDS = 2.0
 _MAX_FAILURE_CHARACTERS = 150
 
 
-@contextmanager
-def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallback]:
-    """Yield a callback that shows the progress of the run `name` on stderr.
+def show_progress(name: str, as_lines: bool = False) -> closing[ProgressDisplay]:
+    """Return what shows the progress of the run `name` on stderr while it is open.
 
     as_lines: lines of text also on a terminal, where only one table can be shown at a time.
     """
@@ -36,11 +34,7 @@ def show_progress(name: str, as_lines: bool = False) -> Iterator[ProgressCallbac
         from numbench.core.safe_console import SafeConsole
 
         console = SafeConsole(stderr=True)
-    display = ProgressDisplay(name, console)
-    try:
-        yield display.update
-    finally:
-        display.close()
+    return closing(ProgressDisplay(name, console))
 
 
 class ProgressDisplay:
@@ -59,7 +53,7 @@ class ProgressDisplay:
             self._live = Live(console=console, auto_refresh=False, redirect_stdout=False)
             self._interval = REDRAW_INTERVAL_SECONDS
 
-    def update(self, progress: RunProgress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Show the progress if it is time to."""
         self._latest = progress
         if self._shown is None or progress.seconds - self._shown.seconds >= self._interval:
@@ -153,28 +147,24 @@ def _footer(progress: RunProgress, ended: bool) -> list[str]:
     """Return what concerns all tasks together, the most important first."""
     horizons = progress.horizons
     ended = ended or (progress.done == progress.total and not horizons)
-    remaining = progress.remaining_seconds
-    parts = [f"{progress.complete} of {len(horizons)} tasks complete"] if horizons else []
-    parts += [progress.note] if progress.note else []
-    parts += [f"{60 * progress.rate:,.0f} answers/min"] if progress.rate else []
-    parts.append(f"{format_duration(progress.seconds)} elapsed")
-    if not ended and not horizons and remaining is not None:
-        parts.append(f"{format_duration(remaining)} remaining")
-    parts.append(f"{progress.retries:,} {'retry' if progress.retries == 1 else 'retries'}")
-    if progress.overall.errors:
-        parts.append(f"{progress.overall.errors:,} failed")
-    if not ended and progress.concurrency_limit:
-        parts.append(f"{progress.in_flight} in flight, limit {progress.concurrency_limit}")
-    if not ended and progress.pause_seconds:
-        pause = format_duration(max(progress.pause_seconds, 1.0))
-        parts.append(f"paused by the provider for {pause}")
-    if progress.previously_done:
-        parts.append(f"{progress.previously_done:,} done earlier")
-    if progress.last_failure:
-        failure = printable(" ".join(progress.last_failure.split()))
-        is_long = len(failure) > _MAX_FAILURE_CHARACTERS
-        parts.append(f"last failure: {failure[:_MAX_FAILURE_CHARACTERS]}{'…' * is_long}")
-    return parts
+    remaining = None if ended or horizons else progress.remaining_seconds
+    limit, pause = (0, 0.0) if ended else (progress.concurrency_limit, progress.pause_seconds)
+    errors, failure = progress.overall.errors, printable(" ".join(progress.last_failure.split()))
+    is_long = len(failure) > _MAX_FAILURE_CHARACTERS
+    parts = (
+        horizons and f"{progress.complete} of {len(horizons)} tasks complete",
+        progress.note,
+        progress.rate and f"{60 * progress.rate:,.0f} answers/min",
+        f"{format_duration(progress.seconds)} elapsed",
+        remaining is not None and f"{format_duration(remaining)} remaining",
+        f"{progress.retries:,} {'retry' if progress.retries == 1 else 'retries'}",
+        errors and f"{errors:,} failed",
+        limit and f"{progress.in_flight} in flight, limit {limit}",
+        pause and f"paused by the provider for {format_duration(max(pause, 1.0))}",
+        progress.previously_done and f"{progress.previously_done:,} done earlier",
+        failure and f"last failure: {failure[:_MAX_FAILURE_CHARACTERS]}{'…' * is_long}",
+    )
+    return [str(part) for part in parts if part]
 
 
 def _percent(task: TaskProgress) -> str:
