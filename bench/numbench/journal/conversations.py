@@ -6,7 +6,7 @@ continues the conversation. The last reply has no calls, or none that were execu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -55,11 +55,11 @@ def joined(replies: Sequence[Response]) -> Response:
         replies[-1],
         turns=tuple(replies[:-1]),
         usage=Usage(
-            **{name: _sum_if_known([getattr(usage, name) for usage in usages]) for name in counts},
+            **{name: sum_if_known([getattr(usage, name) for usage in usages]) for name in counts},
             source=usages[0].source,
         ),
-        cost=_sum_if_known([each.cost for each in replies]),
-        latency=_sum_if_known([each.latency for each in replies]),
+        cost=sum_if_known([each.cost for each in replies]),
+        latency=sum_if_known([each.latency for each in replies]),
         attempts=sum(each.attempts for each in replies),
         cost_of_failed_attempts=sum(each.cost_of_failed_attempts or 0.0 for each in replies)
         or None,
@@ -67,7 +67,7 @@ def joined(replies: Sequence[Response]) -> Response:
     )
 
 
-def _sum_if_known(values: Sequence[Any]) -> Any:
+def sum_if_known(values: Iterable[Any]) -> Any:
     """Return the sum, None if a value is unknown."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    known = list(values)
+    return None if None in known else sum(known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from numbench.core.texts import Sentences
 from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
+from numbench.journal.conversations import sum_if_known
 from numbench.models import missing_key
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import (
@@ -87,8 +88,8 @@ class Plan(NamedTuple):
             "all",
             sum(row.requests for row in self.tasks),
             sum(row.input_tokens for row in self.tasks),
-            _total(row.generated_tokens for row in self.tasks if row.requests),
-            _total(row.cost for row in self.tasks if row.requests),
+            sum_if_known(row.generated_tokens for row in self.tasks if row.requests),
+            sum_if_known(row.cost for row in self.tasks if row.requests),
         )
 
     @property
@@ -195,9 +196,3 @@ def missing_keys(plans: Sequence[Plan]) -> list[str]:
     """Return the environment variables that runs need and that are not set."""
     keys = (missing_key(plan.prepared.description, server_of(plan.spec)) for plan in plans)
     return [key for key in dict.fromkeys(keys) if key]
-
-
-def _total(values: Iterable[float | None]) -> float | None:
-    """Return the sum, None if a value is unknown."""
-    known = list(values)
-    return None if None in known else sum(value or 0.0 for value in known)
