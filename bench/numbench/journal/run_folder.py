@@ -242,27 +242,23 @@ def lost_requests(folder: Path) -> list[Response]:
     for line in _readable_lines(folder / SENT, SentLine):
         start += line.responses_bytes
         counts[line.item_id, line.sample, line.turn] += line.change
-    failure = Failure(
-        kind="transient",
-        message="the process was killed before the answer arrived",
-        possibly_billed=True,
-    )
-    lost = {
-        key: Response(
-            item_id=key[0],
-            sample=key[1],
-            turn=key[2],
+    in_flight = +counts  # without what has ended
+    for response in _readable_lines(folder / RESPONSES, Response, start) if in_flight else ():
+        del in_flight[response.item_id, response.sample, response.turn]
+    message = "the process was killed before the answer arrived"
+    failure = Failure(kind="transient", message=message, possibly_billed=True)
+    return [
+        Response(
+            item_id=item_id,
+            sample=sample,
+            turn=turn,
             attempts=attempts,
             at=timestamp(),
             error=failure,
             possibly_billed_attempts=attempts,
         )
-        for key, attempts in counts.items()
-        if attempts > 0
-    }
-    for response in _readable_lines(folder / RESPONSES, Response, start) if lost else ():
-        lost.pop((response.item_id, response.sample, response.turn), None)
-    return list(lost.values())
+        for (item_id, sample, turn), attempts in in_flight.items()
+    ]
 
 
 def _readable_lines(path: Path, kind: type[T], start: int = 0) -> Iterator[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -49,7 +50,7 @@ class RunState:
     in_progress: set[str] = field(default_factory=set)
     results: dict[str, TaskProgress] = field(default_factory=dict)
     costs: RunCosts = field(default_factory=RunCosts)
-    paid: dict[str, TaskProgress] = field(default_factory=dict)
+    paid: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     unpriced: str | None = None
     served: ServedModels = field(default_factory=ServedModels)
     conversations: Conversations = field(default_factory=Conversations)
@@ -71,8 +72,8 @@ class RunState:
             if request_id not in open_ids:
                 stats.add(result)
                 stats.previously_done += 1
-        for paid in self.paid.values():
-            stats.add(paid)
+        for task, cost in self.paid.items():
+            stats.add(TaskProgress(task, cost=cost))
         return stats
 
 
@@ -146,8 +147,7 @@ def _count_cost(
     if response.cost is not None:
         state.costs.add_cost(task, response.cost)
         if item is not None:
-            before = state.paid.get(task, TaskProgress(task))
-            state.paid[task] = before.plus(TaskProgress(task, cost=response.cost))
+            state.paid[task] += response.cost
     elif response.error is None:
         state.unpriced = response.item_id
     if attempts := response.possibly_billed_attempts:

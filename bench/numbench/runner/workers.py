@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from numbench.core.texts import Sentences
 from numbench.errors import NumbenchError
 from numbench.models.base import Model
+from numbench.models.failures import transient_failure
 from numbench.records import Completion, Failure, ItemSample
 from numbench.runner.active_run import ActiveRun, Refusal, make_response
 from numbench.runner.estimates import has_unlimited_answers
@@ -65,8 +66,7 @@ class Workers(ActiveRun):
         self._throttle = Throttle(self.concurrency, self.policy.max_retry_after, self.pacer)
         self._sent_at: dict[str, float] = {}
         self._consecutive_failures = 0
-        self._has_answers = self.state.was_reached
-        self._health = Health(was_reached=self._has_answers)
+        self._health = Health(was_reached=self.state.was_reached)
         self._retrying = retrying(self._health, self.policy, _now, self._pause)
 
     async def send_all(self) -> None:
@@ -81,7 +81,8 @@ class Workers(ActiveRun):
                 for task in (heartbeat, *workers):
                     task.cancel()
         if isinstance(self._error, Refusal):
-            self._error.had_answers = self._has_answers
+            has_answers = self._health.last_answer is not None
+            self._error.had_answers = self.state.was_reached or has_answers
         if self._error is not None:
             raise self._error
         if self.journal.is_full and self.source.open_count:
@@ -222,7 +223,6 @@ class Workers(ActiveRun):
         self.report_progress()
         if error is None:
             self._consecutive_failures = 0
-            self._has_answers = True
             return
         about = {"model": self.client.name, "reason": error.message}
         self._consecutive_failures += error.kind != "item"
@@ -244,11 +244,7 @@ class Workers(ActiveRun):
         if attempts.is_stored or not may_cost or self.journal.failed:
             return
         awaited = "the answer arrived" if attempts.is_in_flight else "the request was sent again"
-        failure = Failure(
-            kind="transient",
-            message=f"the run ended before {awaited}",
-            possibly_billed=True,
-        )
+        failure = transient_failure(f"the run ended before {awaited}", possibly_billed=True)
         response = make_response(attempts, Completion(error=failure))
         self.stats.count_cost(response)
         await self.journal.append(response)
