@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING
 from importlib import import_module
@@ -123,20 +123,20 @@ def _write_sections(formatter: Any, panels: Any, records: Any) -> None:
 
 
 def takes_options_of(
-    kind: type[RunSpec], optional: Collection[str] = (), takes_lists: bool = False
+    kind: type[RunSpec], has_several_runs: bool = False
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, in place of its `**options`, an option for each one of a specification.
 
-    optional: options that need no value. takes_lists: whether swept options take several values,
-    each of which makes a run.
+    has_several_runs: whether swept options take several values, each of which makes a run, and none
+    is needed, because a suite may have it.
     """
     docs = field_docs(kind)  # type: ignore[arg-type]  # a class has a hash
     return _takes(
         Parameter(
             each.name,
             Parameter.KEYWORD_ONLY,
-            default=None if each.name in optional else _default(each),
-            annotation=_about(each, docs.get(each.name, ""), takes_lists and each.option.is_swept),
+            default=None if has_several_runs and each.default is MISSING else _default(each),
+            annotation=_about(each, docs.get(each.name, ""), has_several_runs),
         )
         for each in options_of(kind)
     )
@@ -192,10 +192,10 @@ def _takes(
     return decorate
 
 
-def _about(each: OptionField, text: str, takes_list: bool) -> Any:
+def _about(each: OptionField, text: str, has_several_runs: bool) -> Any:
     """Return the annotation of an option for typer: text, but for flags and choices."""
     is_flag, kind, metavar = each.kind == bool | None, each.kind, each.option.metavar
-    if takes_list:
+    if has_several_runs and each.option.is_swept:
         sentence, default, ending = text.partition(" [default")
         text, metavar = f"{sentence} Several: one run each.{default}{ending}", f"{metavar},…"
     if not is_flag and kind is not bool and get_origin(kind) is not Literal:

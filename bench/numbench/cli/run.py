@@ -47,7 +47,7 @@ INCOMPLETE = 3
 """The exit code of a run that leaves questions without an answer."""
 
 
-@takes_options_of(RunSpec, optional={"model"}, takes_lists=True)
+@takes_options_of(RunSpec, has_several_runs=True)
 def run(
     *,
     suite: Annotated[

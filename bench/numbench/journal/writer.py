@@ -10,9 +10,8 @@ import errno
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from typing import Self
 
 from numbench.core import jsonl
 from numbench.core.jsonl import AppendOnlyFile
@@ -35,8 +34,8 @@ _RESPONSE_BYTES = 1 << 16
 """Disk space that has to be free for one response in flight."""
 
 
-class Journal:
-    """The writer of a run folder, used as a context manager. info: the content of `run.json`."""
+class Journal(AbstractContextManager["Journal"]):
+    """The writer of a run folder, used as a context manager."""
 
     def __init__(self, folder: Path, info: RunInfo, max_in_flight: int = 0) -> None:
         """Open or create the run in `folder`.
@@ -59,8 +58,7 @@ class Journal:
             stack.enter_context(run_lock(folder))
             stack.callback(self._discard)
             try:
-                self.info = resumed_info(folder, info)
-                jsonl.write_json(folder / INFO, self.info)
+                jsonl.write_json(folder / INFO, resumed_info(folder, info))
                 if self.is_full:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 self._file = AppendOnlyFile(folder / RESPONSES, Response)
@@ -74,9 +72,6 @@ class Journal:
                 raise folder_error(folder, error) from error
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
             self._stack = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -247,18 +247,18 @@ def folder_name(spec: RunSpec, level: str, dataset: str) -> str:
     `_prompts-steps_swap_5-shot_shard-2-of-8`, and tools, as in `_calculator`.
     """
     safe_model = re.sub(r"[^A-Za-z0-9._-]+", "-", spec.model).strip("-.")
-    parts = [safe_model, level, dataset]
-    if spec.prompts:
-        parts.append(f"prompts-{Path(spec.prompts).name}")
-    if spec.tools:
-        parts.append(re.sub(r"[^\w.]+", "-", spec.tools))
-    if spec.transform not in (None, NO_TRANSFORM):
-        parts.append(str(spec.transform))
-    if spec.few_shot:
-        parts.append(f"{spec.few_shot}-shot")
-    if shard := parse_shard(spec.shard):
-        parts.append(f"shard-{shard.index}-of-{shard.count}")
-    return "_".join(parts)
+    shard = parse_shard(spec.shard)
+    parts = (
+        safe_model,
+        level,
+        dataset,
+        spec.prompts and f"prompts-{Path(spec.prompts).name}",
+        spec.tools and re.sub(r"[^\w.]+", "-", spec.tools),
+        spec.transform != NO_TRANSFORM and spec.transform,
+        spec.few_shot and f"{spec.few_shot}-shot",
+        shard and f"shard-{shard.index}-of-{shard.count}",
+    )
+    return "_".join(str(part) for part in parts if part)
 
 
 def select_tasks(source: Dataset, tasks: Sequence[str] | None) -> tuple[str, ...]:
