@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -25,7 +26,7 @@ from tests.support import servers
 from tests.support.case_tables import each_row
 from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
-from tests.support.runs import MODEL, go
+from tests.support.runs import INFO, MODEL, go
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,7 @@ __all__ = ["dataset", "keys"]
 
 
 def warnings_of(responses: list[Completion], asked: str | None = None) -> list[str]:
-    served = ServedModels(asked)
+    served = ServedModels(replace(INFO, settings={"route": asked}))
     for response in responses:
         served.count(response)
     return served.warnings

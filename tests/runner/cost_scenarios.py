@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from numbench.errors import NumbenchError
 from numbench.journal.run_folder import iter_responses
+from numbench.journal.served_models import ServedModels
 from numbench.journal.writer import Journal
 from numbench.models.base import Message, Request, RequestSettings
 from numbench.models.failures import (
@@ -216,7 +217,7 @@ async def _call(
             policy=RetryPolicy(backoff=0.0, max_backoff=0.0),
             concurrency=concurrency,
             on_progress=lambda progress: None,
-            state=RunState(costs=costs),
+            state=RunState(ServedModels(INFO), costs),
             stats=RunStats(requested.item for requested in items),
         )
         try:

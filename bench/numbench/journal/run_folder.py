@@ -22,7 +22,7 @@ from numbench.core import jsonl
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal.conversations import Conversations
 from numbench.journal.identity import check_resumable, merge_run_info
-from numbench.journal.served_models import ServedModels, served_models
+from numbench.journal.served_models import ServedModels
 from numbench.records import (
     Failure,
     Job,
@@ -137,7 +137,9 @@ def read_run(folder: Path) -> Run:
         if reply.turn or reply.is_continued:
             replies.setdefault(key, []).append(offset)
         offset += len(line)
-    served = served_models(info, responses.values())
+    served = ServedModels(info)
+    for response in responses.values():
+        served.count(response)
     if served.answered_by:
         display = f"{info.display}, {served.answered_by}"
         info = msgspec.structs.replace(info, display=display)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -60,19 +60,18 @@ def _words(name: str) -> tuple[list[str], list[str]]:
 class ServedModels:
     """Counts the answers of a run by the model, provider and system fingerprint that they name.
 
-    asked: the name or route of the model that the run asks; None without a server. effects:
-    what the answers say about the run's settings. addresses: those of its server, if it moved
-    during the run.
+    asked: the name or route of the model that the run asks; None without a server.
     """
 
-    def __init__(
-        self,
-        asked: str | None = None,
-        effects: Effects | None = None,
-        addresses: Sequence[str] = (),
-    ) -> None:
-        self.asked, self._addresses = asked, addresses
-        self._effects = effects or Effects("default", {})
+    def __init__(self, info: RunInfo) -> None:
+        """`info`: the description of the run."""
+        is_route = info.source == "imported" and "/" in info.model
+        route = info.settings.get("route") or (info.model if is_route else None)
+        self.asked = None if route is None else str(route)
+        earlier, self._addresses = info.settings.get(EARLIER_SERVERS), list[str]()
+        if isinstance(earlier, list):
+            self._addresses = [*map(str, earlier), str(info.settings.get("base_url"))]
+        self._effects = Effects(info.reasoning, info.settings)
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def count(self, response: Completion) -> None:
@@ -130,13 +129,11 @@ class Effects:
 
     def __init__(self, level: str, settings: Mapping[str, Any]) -> None:
         """level, settings: the reasoning level and the settings in `run.json`."""
-        self._level = level
+        self._level, self._settings = level, settings
         self._is_own_server = bool(settings.get("base_url"))
         self._expects_reasoning = self._is_own_server and level not in _WITHOUT_REASONING
         self._is_structured = bool(settings.get("structured"))
         self._temperature = settings.get("temperature")
-        self._tools = settings.get("tools")
-        self._is_limited = settings.get("max_tokens") is not None
         self._counts: Counter[str] = Counter()
         self._hashes: dict[str, int] = {}
         self._repeated: dict[str, bool] = {}
@@ -170,14 +167,15 @@ class Effects:
     def warnings(self) -> list[str]:
         """A warning for each setting without the effect that it should have."""
         counts, is_own, repeated = self._counts, self._is_own_server, self._repeated
+        tools, limit = (self._settings.get(name) for name in ("tools", "max_tokens"))
         is_missing = {
             "unstructured": counts["unstructured"],
             "no_reasoning": self._expects_reasoning and counts["with_reasoning"] == 0,
-            "no_calls": is_own and self._tools and counts["calls"] == 0,
+            "no_calls": is_own and tools and counts["calls"] == 0,
             "identical": is_own and repeated and all(repeated.values()),
-            "cut_off": is_own and not self._is_limited and counts["cut_off"],
+            "cut_off": is_own and limit is None and counts["cut_off"],
         }
-        about = {"level": self._level, "tools": self._tools, "temperature": self._temperature}
+        about = {"level": self._level, "tools": tools, "temperature": self._temperature}
         return [
             _text(name, **counts, **about, repeated=len(repeated))
             for name, is_shown in is_missing.items()
@@ -205,18 +203,3 @@ def _is_json(text: str) -> bool:
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys() == {"answer"}
     return False
-
-
-def served_models(info: RunInfo, responses: Iterable[Completion | None]) -> ServedModels:
-    """Return who answered a run with these responses."""
-    is_route = info.source == "imported" and "/" in info.model
-    route = info.settings.get("route") or (info.model if is_route else None)
-    effects = Effects(info.reasoning, info.settings)
-    earlier = info.settings.get(EARLIER_SERVERS)
-    addresses = []
-    if isinstance(earlier, list):
-        addresses = [*map(str, earlier), str(info.settings.get("base_url"))]
-    served = ServedModels(None if route is None else str(route), effects, addresses)
-    for response in filter(None, responses):
-        served.count(response)
-    return served

@@ -7,7 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import structs
@@ -127,7 +127,7 @@ class ActiveRun(ABC):
     time_limit: float | None = None
     on_progress: ProgressCallback
     stats: RunStats
-    state: RunState = field(default_factory=RunState)
+    state: RunState
     reached_time_limit: bool = False
 
     _is_interrupted = False

@@ -11,6 +11,7 @@ from numbench.horizon import Limits
 from numbench.horizon.items import AskedItems
 from numbench.horizon.sizes import answer_tokens, prompt_tokens
 from numbench.journal.conversations import sum_if_known
+from numbench.journal.served_models import ServedModels
 from numbench.models import missing_key
 from numbench.runner.budget import RunCosts
 from numbench.runner.estimates import (
@@ -125,7 +126,7 @@ def plan(spec: RunSpec, is_dry: bool = False) -> Plan:
     """
     prepared = prepare(spec, is_dry)
     if prepared.refusal:
-        stored = RunState(costs=RunCosts(*estimated_costs(prepared)))
+        stored = RunState(ServedModels(prepared.info), RunCosts(*estimated_costs(prepared)))
     else:
         stored = read_state(prepared)
     published = published_tokens(spec.model, prepared.description.level)

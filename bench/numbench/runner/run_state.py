@@ -13,7 +13,7 @@ from numbench.errors import BadInput, bad_input_at
 from numbench.horizon.items import AskedItems
 from numbench.journal.conversations import Conversations
 from numbench.journal.run_folder import iter_responses, lost_requests, read_jobs, resumed_info
-from numbench.journal.served_models import ServedModels, served_models
+from numbench.journal.served_models import ServedModels
 from numbench.records import Item, ItemSample, Response
 from numbench.records import request_id as request_id_of
 from numbench.runner.budget import RunCosts
@@ -36,23 +36,24 @@ error: a permanent failure. failed: a temporary one.
 class RunState:
     """What the responses of a run on disk say when a call begins, without their texts.
 
-    Only `costs` and `served` then count the responses of the call too.
+    served: which models, providers and versions answered. costs: of all responses. Both then count
+    the responses of the call too.
     outcomes: of each request with a response; an error never replaces an answer. uncollected: the
     ids of the requests that have no response from their job yet, by the key of the job.
-    in_progress: those of active jobs. results: what counts of each request of the run. costs: of
-    all responses. paid: US dollars for questions of the run, by task. unpriced: an item with an
-    answer of unknown cost. served: which models, providers and versions answered. conversations:
-    the replies of those that have not ended. was_reached: whether the server has replied.
+    in_progress: those of active jobs. results: what counts of each request of the run. paid: US
+    dollars for questions of the run, by task. unpriced: an item with an answer of unknown cost.
+    conversations: the replies of those that have not ended. was_reached: whether the server has
+    replied.
     """
 
+    served: ServedModels
+    costs: RunCosts
     outcomes: Outcomes = field(default_factory=dict)
     uncollected: dict[str, set[str]] = field(default_factory=dict)
     in_progress: set[str] = field(default_factory=set)
     results: dict[str, TaskProgress] = field(default_factory=dict)
-    costs: RunCosts = field(default_factory=RunCosts)
     paid: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     unpriced: str | None = None
-    served: ServedModels = field(default_factory=ServedModels)
     conversations: Conversations = field(default_factory=Conversations)
     was_reached: bool = False
 
@@ -86,8 +87,8 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
     sent all at once, rule out a cost limit.
     """
     folder = prepared.folder
-    state = RunState(served=served_models(resumed_info(folder, prepared.info), ()))
-    state.costs = RunCosts(*estimated_costs(prepared))
+    served = ServedModels(resumed_info(folder, prepared.info))
+    state = RunState(served, RunCosts(*estimated_costs(prepared)))
     jobs = [job for job in read_jobs(folder).values() if job.state != "collected"]
     if not prepared.spec.batch and any(job.is_active for job in jobs):
         raise BadInput(_text("active_job", folder=folder))
