@@ -131,7 +131,6 @@ class ActiveRun(ABC):
     reached_time_limit: bool = False
 
     _is_interrupted = False
-    _loop: asyncio.AbstractEventLoop | None = None
     _task: asyncio.Task[None] | None = None
 
     @abstractmethod
@@ -148,7 +147,6 @@ class ActiveRun(ABC):
 
     async def run(self) -> None:
         """Execute the run, then close the client."""
-        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self.send_all())
         if self._is_interrupted:
             self.stop()
@@ -182,10 +180,10 @@ class ActiveRun(ABC):
             self._call_in_loop(self._task.cancel)
 
     def _call_in_loop(self, function: Callable[[], object]) -> None:
-        if self._loop is not None:
+        if self._task is not None:
             # The loop is closed if the run has just ended.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(function)
+                self._task.get_loop().call_soon_threadsafe(function)
 
     def result(self) -> RunReport:
         """Return the report. Raises RunInterrupted, CostLimitReached or TimeLimitReached."""

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from numbench.core.signals import stop_on_signals
@@ -55,8 +55,7 @@ def run(
     full, CostLimitReached or TimeLimitReached at a limit, RunInterrupted after a signal.
     """
     with _open_alone(spec, judge, policy) as active:
-        with stop_on_signals(active.interrupt, active.cancel):
-            run_to_end(active.run)
+        run_to_end(active.run)
         return active.result()
 
 
@@ -69,8 +68,7 @@ async def arun(
     the run at once; the answers of requests in flight are lost, and recorded as possibly billed.
     """
     with _open_alone(spec, judge, policy) as active:
-        with stop_on_signals(active.interrupt, active.cancel):
-            await active.run()
+        await active.run()
         return active.result()
 
 
@@ -91,19 +89,18 @@ def run_to_end(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return future.result()
 
 
+@contextmanager
 def _open_alone(
     spec: RunSpec, judge: ScoreCallback | None, policy: RetryPolicy
-) -> AbstractContextManager[ActiveRun]:
-    """Return `open_run` for a command that has only this run."""
-    return open_run(
-        prepare(spec),
-        judge,
-        policy,
-        Budget(spec.max_cost),
-        RequestPacer(spec.rpm) if spec.rpm else None,
-        spec.time_limit,
-        spec.on_progress,
-    )
+) -> Iterator[ActiveRun]:
+    """Yield the only run of a command, which signals interrupt."""
+    prepared, limit = prepare(spec), spec.time_limit
+    budget, pacer = Budget(spec.max_cost), RequestPacer(spec.rpm) if spec.rpm else None
+    with (
+        open_run(prepared, judge, policy, budget, pacer, limit, spec.on_progress) as active,
+        stop_on_signals(active.interrupt, active.cancel),
+    ):
+        yield active
 
 
 def check_retirement(prepared: PreparedRun) -> None:
