@@ -16,10 +16,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from numbench.core.secrets import mask_secret_segments
+from numbench.core.texts import Sentences
 from numbench.errors import BadInput
 from numbench.journal.served_models import EARLIER_SERVERS
 from numbench.records import ItemShard, RunInfo
 from numbench.tasks.prompts import changed_prompts
+
+_text = Sentences(__file__)
 
 EXAMPLE_HASHES = "few_shot_sha256"
 """The setting with the SHA-256 of the worked examples of each task."""
@@ -38,11 +41,8 @@ def check_resumable(folder: Path, stored: RunInfo, info: RunInfo) -> None:
     if difference := find_difference(stored, info, ("shard",)):
         field, before, now = difference
         moved = field == "settings.base_url" and "None" not in (before, now)
-        way_out = f"change it in {folder}/run.json if the server moved, or " if moved else ""
-        raise BadInput(
-            f"{folder} holds a run with {field} {before}, but this one has {now}; {way_out}choose "
-            "another --out"
-        )
+        about = {"folder": folder, "field": field, "before": before, "now": now}
+        raise BadInput(_text("other_server" if moved else "other_run", **about))
 
 
 def has_moved(stored: RunInfo, info: RunInfo) -> bool:
@@ -146,10 +146,8 @@ def merge_run_info(folder: Path, stored: RunInfo, info: RunInfo) -> RunInfo:
     """
     if _size(stored) != _size(info) and not (_contains(stored, info) or _contains(info, stored)):
         options = "--limit" if stored.samples == info.samples else "--limit and --samples"
-        raise BadInput(
-            f"{folder} holds {_describe_size(stored)}, but this run has {_describe_size(info)}; "
-            f"give the same {options}, or choose another --out"
-        )
+        before, now = _describe_size(stored), _describe_size(info)
+        raise BadInput(_text("other_size", folder=folder, before=before, now=now, options=options))
     limit, samples = map(max, zip(_size(stored), _size(info), strict=True))
     settings = info.settings | ({"samples": int(samples)} if samples > 1 else {})
     if stored.settings.get("stream") != info.settings.get("stream"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from numbench.core.secrets import check_api_key, key_from_environment, load_env_file
+from numbench.core.texts import Sentences
 from numbench.errors import BadInput
 from numbench.models.base import PLACEHOLDER_KEY, PROVIDERS_OWN, Model, ModelTarget, Server
 from numbench.models.base_url import is_host_of, is_loopback, may_see_keys
@@ -27,6 +28,8 @@ from numbench.models.providers import (
 
 if TYPE_CHECKING:
     from numbench.models.batch_client import BatchService
+
+_text = Sentences(__file__)
 
 
 class OpenedModel(NamedTuple):
@@ -81,10 +84,8 @@ def open_batch(
     provider = description.provider
     if provider.open_batch is None:
         able = [plugin.name for plugin in all_providers() if plugin.open_batch]
-        raise BadInput(
-            f"{name}: {provider.name} has no batch API ({join_names(able, 'and')} have one): "
-            "omit --batch"
-        )
+        about = {"name": name, "provider": provider.name, "able": join_names(able, "and")}
+        raise BadInput(_text("no_batch", **about))
     return provider.open_batch(_target(name, description, server, needs_key))
 
 
@@ -100,8 +101,7 @@ def check_key(name: str, description: ModelDescription, server: Server = PROVIDE
     """Raise BadInput if the model `name` needs a key that is not set."""
     if missing := missing_key(description, server):
         is_openai = name.startswith("openai/") and not server.base_url
-        own = ", or give --base-url for your own server" if is_openai else ""
-        raise BadInput(f"{name} needs a key: set {missing} in the environment or in .env{own}")
+        raise BadInput(_text("no_openai_key" if is_openai else "no_key", name=name, keys=missing))
 
 
 _Files = tuple[tuple[str, int, int], ...]
@@ -155,10 +155,7 @@ def _target(
     """Return the target of a hosted model. Raises BadInput for a missing or malformed key."""
     provider, base_url, variable = description.provider, server.base_url, server.api_key_env
     if base_url and (variable or server.headers) and not may_see_keys(base_url):
-        raise BadInput(
-            "--base-url would send prompts and key in plain text over the internet; use https://, "
-            "or omit --api-key-env and --header"
-        )
+        raise BadInput(_text("plain_text"))
     if needs_key:
         check_key(name, description, server)
     variables = (variable,) if variable else provider.key_variables

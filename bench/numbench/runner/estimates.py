@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from numbench.core.texts import Sentences
 from numbench.horizon.sizes import CHARACTERS_PER_TOKEN
 from numbench.models.catalogue import bundled_model, bundled_models
 from numbench.models.facts import USER_CATALOGUE
@@ -13,6 +14,8 @@ from numbench.published import published_means
 from numbench.records import ItemSample
 from numbench.runner.prepared_run import PreparedRun
 from numbench.tasks import calculator
+
+_text = Sentences(__file__)
 
 _MESSAGE_OVERHEAD_TOKENS = 100
 """An upper bound for the tokens of a message, or of the answer's schema, beyond its content."""
@@ -77,15 +80,12 @@ def cost_limit_note(prepared: PreparedRun) -> str:
     """Return what the cost limit of a run does not promise; empty if it cannot be exceeded."""
     missing = ["--max-tokens"] if prepared.settings.max_tokens is None else []
     if not missing and prepared.description.known.limit_excludes_reasoning:
-        missing.append("a token limit that includes the reasoning, which this provider lacks")
+        missing.append(_text("no_token_limit"))
     if prepared.price is None or prepared.price.varies:
         missing.append(f"an exact price in {USER_CATALOGUE}")
     if prepared.spec.max_cost is None or not missing:
         return ""
-    return (
-        f"--max-cost {prepared.spec.max_cost:g} is best effort: the most that one answer can cost "
-        f"is unknown without {' and '.join(missing)}"
-    )
+    return _text("best_effort", max_cost=prepared.spec.max_cost, missing=" and ".join(missing))
 
 
 def has_unlimited_answers(prepared: PreparedRun) -> bool:
@@ -101,10 +101,7 @@ def length_note(prepared: PreparedRun) -> str:
     server, model = prepared.description.identity["base_url"], prepared.description.route or ""
     context = server_context(str(server), model.partition("/")[2])
     tokens = f" ({context:,} tokens with the prompt)" if context else ""
-    return (
-        f"Length of an answer: limited by the server's context only{tokens}; "
-        "--max-tokens N sets a limit"
-    )
+    return _text("length", tokens=tokens)
 
 
 def estimated_costs(prepared: PreparedRun) -> tuple[dict[str, float], dict[str, float]]:

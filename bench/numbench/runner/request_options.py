@@ -9,8 +9,11 @@ from typing import Any
 
 import msgspec
 
+from numbench.core.texts import Sentences
 from numbench.errors import BadInput
 from numbench.runner.options import option_name
+
+_text = Sentences(__file__)
 
 _OWN_HEADERS = {"accept-encoding", "anthropic-version", "connection", "content-length"} | {
     "content-type", "host", "transfer-encoding"
@@ -42,9 +45,7 @@ def parse_params(texts: str | Iterable[str]) -> dict[str, object]:
             target[name] = msgspec.json.decode(value.strip())
         except msgspec.DecodeError:
             if not re.fullmatch(r"[A-Za-z_][\w./:@+-]*", value.strip()):
-                raise BadInput(
-                    f"--param {key}: the value is not JSON; quote a text: {key}='\"…\"'"
-                ) from None
+                raise BadInput(_text("no_json", key=key)) from None
             target[name] = value.strip()
     return params
 
@@ -80,9 +81,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
         if name.lower() in _OWN_HEADERS:
             raise BadInput(f"--header {name}: numbench sets this header; omit it")
         if not (value.isascii() and value.isprintable() and value):
-            raise BadInput(
-                f"--header {name}: the value is empty or has a character that no header can carry"
-            )
+            raise BadInput(_text("header_value", name=name))
 
 
 def recorded_headers(headers: Mapping[str, str]) -> list[str]:
@@ -128,10 +127,7 @@ def check_params(
         if known := {*names} & set_by.keys():
             raise BadInput(f"--param {key}: {set_by[known.pop()]} sets it; omit one of them")
         if names[-1] in level_names:
-            raise BadInput(
-                f"--param {key}: --reasoning sets it; omit one of them (without --reasoning, a "
-                "route has the level 'default')"
-            )
+            raise BadInput(_text("level", key=key))
 
 
 def _paths(node: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
