@@ -95,7 +95,7 @@ def _open_alone(
 ) -> Iterator[ActiveRun]:
     """Yield the only run of a command, which signals interrupt."""
     prepared, limit = prepare(spec), spec.time_limit
-    budget, pacer = Budget(spec.max_cost), RequestPacer(spec.rpm) if spec.rpm else None
+    budget, pacer = Budget(spec.max_cost), RequestPacer(spec.rpm)
     with (
         open_run(prepared, judge, policy, budget, pacer, limit, spec.on_progress) as active,
         stop_on_signals(active.interrupt, active.cancel),
@@ -119,9 +119,9 @@ def open_run(
     judge: ScoreCallback | None,
     policy: RetryPolicy,
     budget: Budget,
-    pacer: RequestPacer | None = None,
-    time_limit: float | None = None,
-    on_progress: ProgressCallback | None = None,
+    pacer: RequestPacer,
+    time_limit: float | None,
+    on_progress: ProgressCallback | None,
 ) -> Iterator[ActiveRun]:
     """Open model and run folder, and yield the run, ready to be executed.
 

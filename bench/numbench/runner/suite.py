@@ -263,12 +263,12 @@ class _Suite:
         return tuple(done[each.path] for each in self.plans if each.path in done)
 
     async def _run_group(self, plans: Sequence[tuple[int, Plan]], as_lines: bool) -> None:
-        pacers: dict[int, RequestPacer] = {}
+        pacers: dict[int | None, RequestPacer] = {}
         for number, each in plans:
             if self.is_stopped:
                 return
             rpm = each.spec.rpm
-            pacer = pacers.setdefault(rpm, RequestPacer(rpm)) if rpm else None
+            pacer = pacers.setdefault(rpm, RequestPacer(rpm))
             try:
                 title = f"{number} of {len(self.plans)}: {each.prepared.title}"
                 report = await self._run_one(each.prepared, title, as_lines, pacer)
@@ -295,7 +295,7 @@ class _Suite:
             self.on_failed(f"{planned.title} failed: {reason}")
 
     async def _run_one(
-        self, prepared: PreparedRun, title: str, as_lines: bool, pacer: RequestPacer | None
+        self, prepared: PreparedRun, title: str, as_lines: bool, pacer: RequestPacer
     ) -> RunReport:
         time_limit = prepared.spec.time_limit
         if time_limit is not None:

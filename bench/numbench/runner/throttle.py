@@ -27,14 +27,15 @@ class RequestPacer:
     used up in its first seconds. Times are in seconds of one clock.
     """
 
-    def __init__(self, rpm: int) -> None:
-        self._interval = WINDOW_SECONDS / rpm
-        self._sent: deque[float] = deque(maxlen=rpm)
+    def __init__(self, rpm: int | None = None) -> None:
+        """Without a cap, no request waits."""
+        self._interval = WINDOW_SECONDS / rpm if rpm else 0.0
+        self._sent: deque[float] = deque(maxlen=rpm or 0)
         self._earliest = -math.inf
 
     def seconds_until(self, now: float) -> float:
         """Return how long the next request must wait."""
-        is_full = len(self._sent) == self._sent.maxlen
+        is_full = 0 < len(self._sent) == self._sent.maxlen
         free_at = self._sent[0] + WINDOW_SECONDS if is_full else -math.inf
         return max(0.0, self._earliest - now, free_at - now)
 
@@ -60,7 +61,8 @@ class Throttle:
         self, max_in_flight: int, max_pause: float = 3600.0, pacer: RequestPacer | None = None
     ) -> None:
         self.in_flight = 0
-        self._max_in_flight, self._max_pause, self._pacer = max_in_flight, max_pause, pacer
+        self._max_in_flight, self._max_pause = max_in_flight, max_pause
+        self._pacer = pacer or RequestPacer()
         self._limit = float(max_in_flight)
         self._paused_until = self._last_decrease = -math.inf
         self._first_start: float | None = None
@@ -76,7 +78,7 @@ class Throttle:
         async with self._gate:
             while True:
                 now = clock()
-                pause = max(self.pause_seconds(now), self.pacer_seconds(now))
+                pause = max(self.pause_seconds(now), self._pacer.seconds_until(now))
                 wait = max(pause, self._first_reply_seconds(now))
                 if not self.is_full and not wait:
                     self.start(now)
@@ -100,10 +102,6 @@ class Throttle:
         """Return for how long the provider still accepts no requests."""
         return max(0.0, self._paused_until - now)
 
-    def pacer_seconds(self, now: float) -> float:
-        """Return how long the next request must wait for the pacer."""
-        return self._pacer.seconds_until(now) if self._pacer else 0.0
-
     def _first_reply_seconds(self, now: float) -> float:
         if self._first_start is None or self._has_result:
             return 0.0
@@ -113,8 +111,7 @@ class Throttle:
         """Count a request as sent."""
         self._first_start = now if self._first_start is None else self._first_start
         self.in_flight += 1
-        if self._pacer:
-            self._pacer.count(now)
+        self._pacer.count(now)
 
     def end(self, completion: Completion | None, start: float, now: float) -> None:
         """Adapt to the result of a request that was sent at `start`; None if it was cut off."""

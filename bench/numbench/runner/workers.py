@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
@@ -49,12 +49,12 @@ class Workers(ActiveRun):
     A worker takes a request, waits until the cost limit covers it and the provider accepts one
     more, sends it, and again after a failure, stores the result, and counts it. A response is on
     disk before it is counted. Once the run stops, no worker waits for its turn any more, and what
-    is in flight is waited for. pacer: the limit on requests per minute, None for no limit.
+    is in flight is waited for. pacer: the limit on requests per minute.
     """
 
     client: Model
     concurrency: int
-    pacer: RequestPacer | None = None
+    pacer: RequestPacer = field(default_factory=RequestPacer)
 
     def __post_init__(self) -> None:
         self._new = deque(self.requests)
@@ -96,7 +96,7 @@ class Workers(ActiveRun):
     def progress_fields(self) -> dict[str, Any]:
         """Return what is in flight, and what is waited for."""
         in_flight, now, note = self._throttle.in_flight, _now(), ""
-        seconds = self._throttle.pacer_seconds(now) if self._begun else 0.0
+        seconds = self.pacer.seconds_until(now) if self._begun else 0.0
         if self._stop.is_set() and in_flight:
             note = _text("stopping")
         elif seconds >= PROGRESS_INTERVAL_SECONDS:
