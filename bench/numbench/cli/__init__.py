@@ -151,8 +151,6 @@ def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set
     ):
         try:
             code = app(arguments, prog_name=program, standalone_mode=False) or 0
-        except BrokenPipeError:
-            raise
         except _UsageError as error:
             code, message = 2, _usage_message(error, [program, *arguments[:1]])
         except (typer.Abort, KeyboardInterrupt, NumbenchError, OSError) as error:
@@ -163,8 +161,6 @@ def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set
             print(f"{program}: {printable(message)}", file=stderr)
         try:
             finish(code, message)
-        except BrokenPipeError:
-            raise
         except OSError as error:
             code, message = _failure(error)
             print(f"{program}: {printable(message)}", file=stderr)
@@ -172,7 +168,9 @@ def _run(app: typer.Typer, program: str, arguments: Sequence[str], switches: Set
 
 
 def _failure(error: BaseException) -> tuple[int, str]:
-    """Return the exit code and the message of an error."""
+    """Return the exit code and the message of an error. Raises it if nobody reads the output."""
+    if isinstance(error, BrokenPipeError):
+        raise error
     if isinstance(error, NumbenchError):
         return error.exit_code, str(error)
     if isinstance(error, OSError):

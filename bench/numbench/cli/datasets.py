@@ -47,7 +47,10 @@ def generate(**values: Any) -> None:
     def print_file(progress: FileProgress) -> None:
         nonlocal written
         written = True
-        _print_file_done(progress)
+        entry, finished, total, rate, remaining = progress
+        count = f"{finished}/{total} files, {rate:,.0f} rows/s"
+        rest = f", {remaining:.0f} s remaining" if finished < total else ""
+        print_to_stderr(f"{entry.file}: {entry.items:,} questions ({count}{rest})")
 
     try:
         with stop_on_signals(raise_keyboard_interrupt):
@@ -120,12 +123,3 @@ def _next_command(tasks: Sequence[str], source: str | Path) -> str:
     if all(map(has_rule, tasks)):
         return f"numbench run --model baseline/float64 --dataset {dataset}"
     return f"numbench audit {dataset}"
-
-
-def _print_file_done(progress: FileProgress) -> None:
-    entry, finished, total, rate, remaining = progress
-    rest = f", {remaining:.0f} s remaining" if finished < total else ""
-    print_to_stderr(
-        f"{entry.file}: {entry.items:,} questions ({finished}/{total} files, {rate:,.0f} rows/s"
-        f"{rest})"
-    )
