@@ -10,8 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from msgspec import structs
-
 from numbench.core.texts import Sentences
 from numbench.errors import BadInput, NumbenchError
 from numbench.journal.conversations import joined
@@ -226,7 +224,7 @@ class ActiveRun(ABC):
         if outcome in get_args(RetryKind):
             limit = job.max_tokens if job else self.prepared.retry_token_limit
             about |= {"retry_of": outcome, "max_tokens": limit}
-        response = structs.replace(make_response(attempts, completion), **about)
+        response = make_response(attempts, completion, **about)
         # The journal writes it even if this task is cancelled meanwhile.
         attempts.is_stored = True
         await self.journal.append(response)
@@ -268,12 +266,12 @@ def limit_message(budget: Budget, report: RunReport) -> str:
     return f"{reason}: ${budget.spent:.4f} spent, {state}"
 
 
-def make_response(attempts: Attempts, completion: Completion) -> Response:
+def make_response(attempts: Attempts, completion: Completion, **about: Any) -> Response:
     """Return the journal record of a result, with what all attempts cost and may have cost.
 
-    It is stamped with the current time.
+    It is stamped with the current time. about: further fields.
     """
-    fields = {name: getattr(completion, name) for name in Completion.__struct_fields__}
+    fields = about | {name: getattr(completion, name) for name in Completion.__struct_fields__}
     failed_cost = attempts.failed_cost
     if completion.error is not None:
         fields["cost"] = failed_cost or completion.cost

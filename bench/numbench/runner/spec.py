@@ -67,6 +67,10 @@ def parse_duration(text: str) -> float:
     return 3600 * hours + 60 * minutes + seconds
 
 
+_DURATION = Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)
+"""A time, which is that of each request as a setting."""
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """A run of a model on a dataset, as the user specifies it.
@@ -135,13 +139,9 @@ class RunSpec:
     max_cost: Annotated[float | None, Option("Limits", "USD", above=0)] = None
     """Stop before the run folders of this command have cost more than this in total: guaranteed
     only with --max-tokens and a known price, otherwise best effort. [default: no limit]"""
-    time_limit: Annotated[
-        float | None, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration)
-    ] = None
+    time_limit: Annotated[float | None, _DURATION] = None
     """Stop sending new requests after this time. [default: no limit]"""
-    timeout: Annotated[
-        float, Option("Limits", "SECONDS|30m|8h", above=0, parse=parse_duration, is_setting=True)
-    ] = 1800.0
+    timeout: Annotated[float, _DURATION._replace(is_setting=True)] = 1800.0
     """Maximum time per request. [default: 30m]"""
     concurrency: Annotated[int | None, Option("Limits", "N", at_least=1)] = None
     """Maximum number of requests in flight. [default: 16; checkpoints 256]"""
