@@ -50,21 +50,20 @@ def joined(replies: Sequence[Response]) -> Response:
     usages = [each.usage for each in replies]
     # A failure has no usage.
     usages = usages if replies[-1].error is None else usages[:-1]
-    counts = ("input", "reasoning", "visible", "generated")
+    tokens = _sums(usages, "input", "reasoning", "visible", "generated")
+    failed = sum(each.cost_of_failed_attempts or 0.0 for each in replies)
     return replace(
         replies[-1],
         turns=tuple(replies[:-1]),
-        usage=Usage(
-            **{name: sum_if_known([getattr(usage, name) for usage in usages]) for name in counts},
-            source=usages[0].source,
-        ),
-        cost=sum_if_known([each.cost for each in replies]),
-        latency=sum_if_known([each.latency for each in replies]),
-        attempts=sum(each.attempts for each in replies),
-        cost_of_failed_attempts=sum(each.cost_of_failed_attempts or 0.0 for each in replies)
-        or None,
-        possibly_billed_attempts=sum(each.possibly_billed_attempts for each in replies),
+        usage=Usage(**tokens, source=usages[0].source),
+        cost_of_failed_attempts=failed or None,
+        **_sums(replies, "cost", "latency", "attempts", "possibly_billed_attempts"),
     )
+
+
+def _sums(records: Sequence[object], *names: str) -> dict[str, Any]:
+    """Return the sums of fields of some records, as far as all of them are known."""
+    return {name: sum_if_known(getattr(each, name) for each in records) for name in names}
 
 
 def sum_if_known(values: Iterable[Any]) -> Any:
