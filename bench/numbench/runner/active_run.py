@@ -37,12 +37,7 @@ _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 
 
 class Refusal(NumbenchError):
-    """No request of the run can be answered, because of `failure`.
-
-    had_answers: whether the server has answered a request of the run, before or since.
-    """
-
-    had_answers = False
+    """No request of the run can be answered, because of `failure`."""
 
     def __init__(self, model: str, failure: Failure) -> None:
         self.reason = failure.text.rstrip(".")
@@ -50,15 +45,20 @@ class Refusal(NumbenchError):
         self.model, self.failure = model, failure
 
 
-def explain_refusal(refusal: Refusal, description: ModelDescription) -> NumbenchError:
-    """Return the error to show: a wrong server or model, with what to change, or `refusal`."""
+def explain_refusal(
+    refusal: Refusal, description: ModelDescription, has_answers: bool
+) -> NumbenchError:
+    """Return the error to show: a wrong server or model, with what to change, or `refusal`.
+
+    has_answers: whether the server has answered a request of the run, before or since.
+    """
     failure, url = refusal.failure, description.identity.get("base_url")
     base_url = None if url is None else str(url).rstrip("/")
     if failure.status in (400, 422):
         for pattern, way_out in WAYS_OUT.items():
             if re.search(pattern, refusal.reason, re.IGNORECASE):
                 return NumbenchError(f"{refusal}; {way_out}")
-    if refusal.had_answers:
+    if has_answers:
         return refusal
     if isinstance(failure, Unreached):
         return _connection_error(refusal.model, base_url, failure.reason)
@@ -155,8 +155,6 @@ class ActiveRun(ABC):
                 raise
         except NumbenchError as error:
             self.journal.discard_if_empty()
-            if isinstance(error, Refusal):
-                error = explain_refusal(error, self.prepared.description)
             report = self._report()
             has_state = report.possibly_billed_cost or not self.journal.is_empty
             if self.journal.failed or not has_state:

@@ -16,7 +16,7 @@ from numbench.errors import NumbenchError
 from numbench.models.base import Model
 from numbench.models.failures import transient_failure
 from numbench.records import Completion, Failure, ItemSample
-from numbench.runner.active_run import ActiveRun, Refusal, make_response
+from numbench.runner.active_run import ActiveRun, Refusal, explain_refusal, make_response
 from numbench.runner.estimates import has_unlimited_answers
 from numbench.runner.retrying import Attempts, Health, retrying
 from numbench.runner.throttle import RequestPacer, Throttle
@@ -81,8 +81,8 @@ class Workers(ActiveRun):
                 for task in (heartbeat, *workers):
                     task.cancel()
         if isinstance(self._error, Refusal):
-            has_answers = self._health.last_answer is not None
-            self._error.had_answers = self.state.was_reached or has_answers
+            has_answers = self.state.was_reached or self._health.last_answer is not None
+            raise explain_refusal(self._error, self.prepared.description, has_answers)
         if self._error is not None:
             raise self._error
         if self.journal.is_full and self.source.open_count:
