@@ -197,11 +197,10 @@ def _models_table(pattern: str) -> RenderableType:
         described = describe_hosted(name, levels[0] if levels else None)
         unconfirmed = unconfirmed_levels(str(described.route), described.known)
         shown = tuple(f"{level}?" if level in unconfirmed else level for level in levels)
-        dollars = (price.input, price.output) if price else (None, None)
-        retirement = described.known.retirement or ""
+        dollars = (price.input, price.output, price.varies) if price else (None, None, False)
         url = provider.facts.url if isinstance(provider.facts, HostedProvider) else ""
-        about = dollars[0], dollars[1], bool(price and price.varies), retirement
-        listed.append(ListedModel(name, provider.name, url, shown, *about))
+        about = url, shown, *dollars, described.known.retirement
+        listed.append(ListedModel(name, provider.name, *about))
         for variable in provider.key_variables[:1]:
             key = key_from_environment(provider.key_variables)
             keys[key.variable if key else variable] = "set" if key else "not set"

@@ -165,9 +165,8 @@ def _argument(each: Parameter, text: str) -> Parameter:
         kind = str | None
     if each.kind is Parameter.KEYWORD_ONLY or isinstance(each.default, str):
         flag = [f"--{each.name}"] if each.default is False else []
-        is_on = each.default is True
         about = typer.Option(
-            *flag, metavar=metavar, help=text, show_default=not is_on,
+            *flag, metavar=metavar, help=text, show_default=each.default is not True,
             autocompletion=completion_of(each.name),
         )  # fmt: skip
     else:
