@@ -64,7 +64,7 @@ def prepare(spec: RunSpec, is_dry: bool = False) -> PreparedRun:
     if provider.in_process or provider.inspects_requests:
         model, description = open_model(name, level, server, needs_key=False)
     prepared = _with_stored_token_limit(resolve(spec, description or describe(spec)))
-    if model is not None:
+    if model is not None and provider.inspects_requests:
         prepared = with_requests(model, prepared)
     refusal = ""
     try:

@@ -29,13 +29,7 @@ _QUESTION = "{question}"
 
 
 def with_requests(model: Model, prepared: PreparedRun) -> PreparedRun:
-    """Return the run with its first requests by task, and their hashes in `info`.
-
-    Models in this process have none, and those of providers without `inspects_requests` are
-    unknown.
-    """
-    if not prepared.description.provider.inspects_requests:
-        return prepared
+    """Return the run with its first requests by task, and their hashes in `info`."""
     if not isinstance(model, ModelWithBodies):
         raise BadInput(
             f"{prepared.spec.model}: its provider declares `inspects_requests`, but its model has "

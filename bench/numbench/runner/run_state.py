@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
@@ -95,12 +95,13 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
     state.uncollected = {job.key: set(job.items) for job in jobs}
     by_id = {job.id: state.uncollected[job.key] for job in jobs if job.id}
     asked = {item.id: item for items in prepared.items_by_task.values() for item in items}
-    is_horizon, known = isinstance(prepared.dataset, AskedItems), dict[TaskProgress, TaskProgress]()
+    dataset, known = prepared.dataset, dict[TaskProgress, TaskProgress]()
     # What a killed call left in flight has no response before the journal is opened.
     for response in chain(iter_responses(folder), lost_requests(folder)):
         item = asked.get(response.item_id)
-        if item is None and is_horizon:
-            item = _horizon_item(prepared.dataset, response.item_id)
+        if item is None and isinstance(dataset, AskedItems):
+            with bad_input_at(dataset.path, ValueError):
+                item = dataset.items.by_id(response.item_id)
         # An item's own string takes no further memory.
         request_id = request_id_of(item.id if item else response.item_id, response.sample)
         response = prepared.with_cost(response, is_batch=response.batch_job is not None)
@@ -122,20 +123,17 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
             state.results[request_id] = known.setdefault(result, result)
     active = (state.uncollected[job.key] for job in jobs if job.is_active)
     state.in_progress = set().union(*active)
-    unknown = [task for task in prepared.info.tasks if state.costs.tasks[task].estimate is None]
-    _check_known_costs(prepared, state.unpriced, unknown)
+    _check_known_costs(prepared, state)
     return state
 
 
-def _check_known_costs(prepared: PreparedRun, unpriced: str | None, unknown: Sequence[str]) -> None:
-    """Raise BadInput if what a run has on disk, or its batch, rules its cost limit out.
-
-    unpriced: an item with an answer of unknown cost. unknown: the tasks whose costs are unknown.
-    """
+def _check_known_costs(prepared: PreparedRun, state: RunState) -> None:
+    """Raise BadInput if what a run has on disk, or its batch, rules its cost limit out."""
     if prepared.spec.max_cost is None:
         return
-    if unpriced is not None:
-        raise BadInput(_text("unpriced", item=unpriced))
+    if state.unpriced is not None:
+        raise BadInput(_text("unpriced", item=state.unpriced))
+    unknown = [task for task in prepared.info.tasks if state.costs.tasks[task].estimate is None]
     if prepared.spec.batch and unknown:
         model, tasks = prepared.spec.model, ", ".join(unknown)
         raise BadInput(_text("unknown_costs", model=model, tasks=tasks))
@@ -153,12 +151,6 @@ def _count_cost(
         state.unpriced = response.item_id
     if attempts := response.possibly_billed_attempts:
         state.costs.add_possibly_billed(task, attempts, is_earlier=True)
-
-
-def _horizon_item(dataset: object, item_id: str) -> Item:
-    assert isinstance(dataset, AskedItems)
-    with bad_input_at(dataset.path, ValueError):
-        return dataset.items.by_id(item_id)
 
 
 def answer_defect(response: Response) -> RetryKind | None:
