@@ -229,7 +229,7 @@ def test_closing_stops_a_running_batch(
     model = opened(f"hf/{folders['llama']}")
     model.end_token_ids = frozenset()
     model._network.generation_config.eos_token_id = None
-    monkeypatch.setattr(type(model), "_context", 10**9)
+    monkeypatch.setattr(model, "_context", 10**9)
     begun = threading.Event()
     generate = model._network.generate
 

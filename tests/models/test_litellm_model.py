@@ -12,7 +12,7 @@ from aiohttp import web
 
 from numbench.errors import BadInput
 from numbench.models import Server, open_model
-from numbench.models.litellm_model import reported_usage
+from numbench.models.litellm_model import charges_in
 from numbench.records import Completion
 from tests.models.adapter_calls import KEY, MESSAGES, call_adapter, check
 from tests.models.adapter_calls import LITELLM as CHAT
@@ -53,7 +53,7 @@ def test_only_counts_that_a_server_reports_are_known(
 @each_case(__file__, "litellm_bodies")
 def test_counts_are_read_in_the_form_of_each_provider(case: Any) -> None:
     body = case["body"]
-    usage, dollars = reported_usage(body if isinstance(body, str) else json.dumps(body))
+    usage, dollars = charges_in(body if isinstance(body, str) else json.dumps(body))
     assert ([usage.input, usage.generated], dollars) == (case["counts"], case["cost"])
 
 

@@ -62,6 +62,9 @@ class HuggingFaceModel(LocalModel):
         _check_folder(self.name, folder)
         model_sha256 = hash_files(p for p in folder.iterdir() if p.suffix in _MODEL_FILES)
         self._tokenizer, self._network = _load(self.name, folder)
+        config = self._network.config.get_text_config()
+        # Maximum number of tokens of prompt and answer together.
+        self._context = int(getattr(config, "max_position_embeddings", None) or 2**31)
         self.device = str(self._network.device)
         precision = str(self._network.dtype).removeprefix("torch.")
         self.end_token_ids = frozenset(self._network.generation_config.eos_token_id or ())
@@ -81,13 +84,6 @@ class HuggingFaceModel(LocalModel):
         """
         tokens, is_open = self._encode(messages, settings.request)
         return await self._complete((tokens, is_open), len(tokens), self._context, settings)
-
-    @property
-    def _context(self) -> int:
-        """Maximum number of tokens of prompt and answer together."""
-        config = self._network.config.get_text_config()
-        context = getattr(config, "max_position_embeddings", None)
-        return int(context) if context else 2**31
 
     def _levels(self) -> dict[str, ReasoningLevel]:
         """Return none and maximal if the chat template has a switch for reasoning."""

@@ -88,7 +88,7 @@ class LiteLLMModel:
                     logger_fn=details.update,
                 )
             fields = {"provider": self._provider} | response.model_dump()
-            reported = reported_usage(details.get("original_response"))
+            reported = charges_in(details.get("original_response"))
             completion = FORMATS["chat"].parse(fields, settings.max_tokens, reported)
             return failures.sanitize_completion(completion, secrets)
         except TimeoutError:
@@ -116,7 +116,7 @@ class LiteLLMModel:
         await self._litellm.close_litellm_async_clients()
 
 
-def reported_usage(original: object) -> Charges:
+def charges_in(original: object) -> Charges:
     """Return usage and cost in a provider's `original` response.
 
     litellm's own usage has counts that it estimates itself.
