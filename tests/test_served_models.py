@@ -111,10 +111,9 @@ def test_a_setting_without_effect_is_a_warning_of_run_and_report(
 def test_a_plan_says_what_limits_an_answer_of_a_server(dataset: Path, tmp_path: Path) -> None:
     def notes(**options: Any) -> str:
         spec = RunSpec(model=MODEL, dataset=str(dataset), out=tmp_path / "run", **options)
-        console = Console(file=io.StringIO(), width=80)
-        console.print(plan_table([plan(spec)]))
-        assert isinstance(console.file, io.StringIO)
-        return console.file.getvalue()
+        file = io.StringIO()
+        Console(file=file, width=80).print(plan_table([plan(spec)]))
+        return file.getvalue()
 
     server = "http://127.0.0.1:9/v1"
     assert "server's context" in notes(base_url=server)

@@ -194,18 +194,16 @@ async def _call(
     earlier = list(iter_responses(folder)) if folder.exists() else []
     answered = {response.item_id for response in earlier if response.error is None}
     task_of = {requested.item.id: requested.task for requested in items}
-    tasks = set(task_of.values())
     costs = RunCosts(
-        dict.fromkeys(tasks, MEAN_COST) if knowledge == "expected" else {},
-        dict.fromkeys(tasks, HIGHEST_COST) if knowledge == "highest" else {},
+        dict.fromkeys(task_of.values(), MEAN_COST) if knowledge == "expected" else {},
+        dict.fromkeys(task_of.values(), HIGHEST_COST) if knowledge == "highest" else {},
     )
     budget.add(folder, costs)
     for response in earlier:
         task = task_of[response.item_id]
         if response.cost is not None:
             costs.add_cost(task, response.cost)
-        if lost := response.possibly_billed_attempts:
-            costs.add_possibly_billed(task, lost, is_earlier=True)
+        costs.add_possibly_billed(task, response.possibly_billed_attempts, is_earlier=True)
     open_requests = [each for each in items if each.item.id not in answered]
     with Journal(folder, INFO) as journal:
         scheduler = Workers(
