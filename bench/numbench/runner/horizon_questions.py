@@ -51,9 +51,11 @@ def permitted_sizes(
             and (context is None or prompt + answer <= context)
         )
         if max(permitted[name], default=0) < SMALLEST_MAX_SIZE:
+            known = {context: "the model's context", longest: source}
+            limit = min(each for each in known if each is not None)
             raise BadInput(
-                f"the answers of {name} do not fit {longest:,} tokens "
-                f"({source}) even at size {SMALLEST_MAX_SIZE}: raise --max-tokens, "
+                f"the answers of {name} do not fit {limit:,} tokens "
+                f"({known[limit]}) even at size {SMALLEST_MAX_SIZE}: raise --max-tokens, "
                 "or omit the task"
             )
     return permitted
