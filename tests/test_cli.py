@@ -224,19 +224,7 @@ def test_a_reader_that_stops_early_causes_no_traceback(switches: list[str]) -> N
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
 
 
-@pytest.mark.parametrize(
-    ("shell", "code", "error"),
-    [
-        ("run --model baseline/float64 --tasks mean --limit 1 >&- 2>&- <&-", 0, ""),
-        ("models gpt-6 --json >/dev/full", 1, "No space left on device"),
-        ("run --model mine --base-url http://127.0.0.1:9/v1 --reasoning low --dry-run", 0, ""),
-        (
-            "run --suite suite.toml --base-url http://127.0.0.1:9/v1 --dry-run",
-            0,
-            "",
-        ),
-    ],
-)
+@each_row(__file__, "shell_commands")
 def test_streams_may_be_closed_or_full_and_files_marked(
     tmp_path: Path, shell: str, code: int, error: str
 ) -> None:

@@ -9,8 +9,10 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from numbench.core import jsonl
@@ -18,6 +20,7 @@ from numbench.errors import BadInput, NumbenchError
 from numbench.journal.run_folder import find_runs, iter_responses, read_run, write_run
 from numbench.journal.writer import Journal
 from numbench.records import Failure, Response, RunInfo
+from tests.support.case_tables import each_row
 from tests.support.runs import INFO
 
 FAILURE = Failure(kind="transient", message="gone")
@@ -177,29 +180,17 @@ def test_an_event_loop_that_ends_during_a_sync_loses_no_response(
     assert list(read_run(tmp_path).responses) == ["mean-1", "mean-2"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"model": "n"}, "model 'm', but this one has 'n'"),
-        ({"reasoning": "low"}, "reasoning 'none', but this one has 'low'"),
-        (
-            {"dataset": replace(INFO.dataset, sha256="c" * 64)},
-            f"dataset hash '{'a' * 12}', but this one",
-        ),
-        ({"prompt": replace(INFO.prompt, sha256="c")}, "prompts for all"),
-        ({"settings": {"temperature": None, "request": {}}}, "settings.request"),
-        ({"settings": INFO.settings | {"seed": 1}}, "settings.seed None, but this one has 1"),
-        ({"source": "imported"}, "source"),
-        ({"tasks": ("std",), "limit": 7}, "the same --limit"),
-    ],
-)
+@each_row(__file__, "unequal_infos")
 def test_a_folder_of_another_run_is_refused(
-    tmp_path: Path, change: dict[str, object], message: str
+    tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     append(tmp_path, answer(1))
+    fields: dict[str, Any] = to_builtins(INFO)
+    for name, value in change.items():
+        fields[name] = fields[name] | value if isinstance(value, dict) else value
     before = (tmp_path / "run.json").read_bytes()
     with pytest.raises(BadInput, match="choose another --out") as caught:
-        Journal(tmp_path, replace(INFO, **change))
+        Journal(tmp_path, convert(fields, RunInfo))
     assert message in str(caught.value)
     assert "a" * 64 not in str(caught.value)
     assert (tmp_path / "run.json").read_bytes() == before

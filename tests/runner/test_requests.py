@@ -26,6 +26,7 @@ from numbench.tasks import PAPER_TASKS
 from numbench.tasks.items import content_hash, split_of
 from tests.runner.batch_provider import Provider
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import MODEL, go, good, questions, run_with
 from tests.support.servers import serve
 
@@ -148,19 +149,7 @@ def test_examples_never_share_operands_with_a_question(tmp_path: Path) -> None:
     assert len(shown) == 4
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"answer": ""}, "answer '': not a decimal number"),
-        ({"answer": "NaN"}, "answer 'NaN'"),
-        ({"answer": ("1",)}, "answer .*: not a decimal number"),
-        ({"operands": ("1", "x")}, "operands"),
-        ({"operands": ()}, "no operands"),
-        ({"operands": ("1",)}, "'b' is missing"),
-        ({"operator": "%"}, "operator '%': addition has"),
-        ({}, "two questions have the id"),
-    ],
-)
+@each_row(__file__, "unaskable_questions")
 def test_questions_that_no_task_has_made_are_not_asked(
     tmp_path: Path, fields: dict[str, Any], message: str
 ) -> None:
@@ -168,7 +157,7 @@ def test_questions_that_no_task_has_made_are_not_asked(
     items = [first, structs.replace(second, **fields) if fields else first]
     about: dict[str, Any] = {"generator": "test", "seed": None, "split": "test", "settings": {}}
     write_dataset(tmp_path / "data", {"addition": items}, name="own", **about)
-    transform = "swap" if fields.get("operands") == ("1",) else None
+    transform = "swap" if fields.get("operands") == ["1"] else None
     with pytest.raises(BadInput, match=message):
         run(RunSpec(FLOAT64, dataset=tmp_path / "data", out=tmp_path / "run", transform=transform))
     assert not (tmp_path / "run" / "responses.jsonl").exists()

@@ -1,10 +1,7 @@
 """The rules of what is sent again, as a table."""
 
 import asyncio
-import math
 from typing import Any
-
-import pytest
 
 from numbench.models.failures import connection_failure, failure_from_status, timeout_failure
 from numbench.records import Completion, Failure, ItemSample
@@ -17,44 +14,19 @@ from numbench.runner.retrying import (
     retrying,
 )
 from numbench.tasks.items import make_item
+from tests.support.case_tables import each_row
 
-NEW: dict[str, Any] = {"was_reached": True}
-ANSWERED: dict[str, Any] = {"was_reached": True, "last_answer": 0.0}
-THREE: dict[str, Any] = {"failing": {"a", "b", "c"}}
 REFUSED = connection_failure("refused", was_sent=False)
-RESET = connection_failure("reset")
+RESET, LATE = connection_failure("reset"), timeout_failure(1.0)
 LIMITED, BROKEN, BUSY = (failure_from_status(status, "no") for status in (429, 500, 503))
 
 
-@pytest.mark.parametrize(
-    ("error", "health", "now", "expected"),
-    [
-        # One item fails: it has its attempts, and more while the rate is limited.
-        (BROKEN, ANSWERED, 1, 6),
-        (LIMITED, ANSWERED, 1, 24),
-        (BUSY, ANSWERED, 1, 6),
-        (RESET, ANSWERED, 1, 6),
-        # Several fail with no answer in between: an outage, which is waited for a while.
-        (BROKEN, ANSWERED | THREE, 1, math.inf),
-        (BROKEN, ANSWERED | THREE, 601, 6),
-        (LIMITED, ANSWERED | THREE, 601, 24),
-        # Before the first answer only what says so, or a server that has gone, is an outage.
-        (BROKEN, NEW | THREE, 1, 6),
-        (LIMITED, NEW, 1, math.inf),
-        (LIMITED, NEW, 601, 24),
-        (BUSY, NEW, 1, math.inf),
-        (REFUSED, NEW | THREE, 1, math.inf),
-        (REFUSED, NEW | THREE, 601, 6),
-        (REFUSED, NEW, 1, 6),
-        # A server that never replied is hardly waited for.
-        (REFUSED, THREE, 1, 3),
-        (timeout_failure(1.0), THREE, 1, 6),
-    ],
-)
+@each_row(__file__, "attempts")
 def test_how_often_an_item_may_be_sent(
-    error: Failure, health: dict[str, Any], now: float, expected: float
+    why: str, error: str, health: dict[str, Any], now: float, expected: float
 ) -> None:
-    assert max_attempts(error, Health(**health), RetryPolicy(), now) == expected
+    state = Health(**(health | {"failing": set(health.get("failing", ()))}))
+    assert max_attempts(globals()[error], state, RetryPolicy(), now) == expected, why
 
 
 def test_a_server_that_has_replied_is_waited_for() -> None:
