@@ -20,6 +20,7 @@ from numbench.runner.retrying import RATE_LIMIT_ATTEMPTS_FACTOR
 from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import QUICK, go, good, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Script, google_quota, serve
 
@@ -30,24 +31,15 @@ def limited(retry_after: float | None = None) -> Completion:
     return Completion(error=Failure(kind="rate_limit", message="slow", retry_after=retry_after))
 
 
-@pytest.mark.parametrize(
-    ("limit", "results", "expected"),
-    [
-        (4, [FINE], 4),
-        (16, [limited()], 8),
-        (4, 9 * [limited()], 1),
-        (4, 9 * [limited()] + 40 * [FINE], 4),
-        (40, 2 * [limited()] + 10 * [FINE], 10),
-        (40, 2 * [limited()] + 11 * [FINE], 11),
-    ],
-)
+@each_row(__file__, "throttle_limits")
 def test_the_limit_is_halved_by_rate_limits_and_grows_by_one_per_round(
-    limit: int, results: list[Completion], expected: int
+    limit: int, results: str, expected: int
 ) -> None:
+    """A rate limit is -, an answer +."""
     throttle = Throttle(limit)
     for now, result in enumerate(results):
         throttle.start(now)
-        throttle.end(result, now, now)
+        throttle.end(FINE if result == "+" else limited(), now, now)
     assert (throttle.limit, throttle.in_flight) == (expected, 0)
 
 
@@ -59,6 +51,20 @@ def test_rate_limits_of_concurrent_requests_count_once_and_the_longest_pause_hol
         throttle.end(result, 0.0, 1.0)
     assert (throttle.limit, throttle.in_flight) == (8, 0)
     assert [throttle.pause_seconds(now) for now in (1.0, 51.0, 101.0)] == [100.0, 50.0, 0.0]
+
+
+def test_requests_wait_for_the_first_result_and_for_room_and_no_longer() -> None:
+    async def main() -> None:
+        throttle, started = Throttle(2), list[int]()
+        waiting = [asyncio.create_task(throttle.acquire()) for _ in range(4)]
+        for _ in range(3):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            started.append(sum(task.done() for task in waiting))
+            throttle.end(FINE, 0.0, 0.0)
+        assert started == [1, 3, 4]
+
+    asyncio.run(main())
 
 
 @given(
@@ -183,7 +189,7 @@ def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stor
         return servers.chat()
 
     with serve(slow) as server:
-        stopped = "stopped at --time-limit: 1 answered now, 9 still"
+        stopped = "^stopped at --time-limit: 1 answered now, 9 still"
         with pytest.raises(TimeLimitReached, match=stopped):
             options = {"concurrency": 1, "time_limit": 0.1, "on_progress": limit}
             go(server, dataset, tmp_path / "run", **options)
