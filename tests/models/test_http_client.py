@@ -132,17 +132,18 @@ def test_headers_of_the_user_replace_the_providers_and_the_environments(
 def test_connections_are_kept_alive_by_the_operating_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options: list[tuple[int, int]] = []
+    options: list[int] = []
     keep_alive = http_client._keep_alive
 
     def recorded(connected: socket.socket) -> None:
         keep_alive(connected)
-        is_on = connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        options.append((is_on, connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)))
+        options.append(connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        for name in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT):
+            options.append(connected.getsockopt(socket.IPPROTO_TCP, name))
 
     monkeypatch.setattr(http_client, "_keep_alive", recorded)
     call_adapter(servers.plain)
-    assert options == [(1, 60)]
+    assert options == [1, 60, 15, 4]
 
 
 @contextmanager
