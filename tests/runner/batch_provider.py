@@ -122,7 +122,7 @@ def submit_only(server: servers.Server, dataset: Path, out: Path, **options: Any
         if "at the provider" in progress.note:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(RunInterrupted, match="batch jobs continue at the provider"):
+    with pytest.raises(RunInterrupted, match=r"^interrupted; batch jobs continue at the provider"):
         go(server, dataset, out, batch=True, on_progress=watch, **options)
     assert states(out)[-1] == "submitted"
 

@@ -183,11 +183,22 @@ def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
         assert go(server, dataset, tmp_path / "run", batch=True, retry=("error",)).completed == 1
 
 
-@pytest.mark.parametrize(("looks", "jobs", "billed"), [(3, 1, 0), (99, 2, 1)])
+@pytest.mark.parametrize(
+    ("looks", "counted", "jobs", "billed"),
+    [(3, 10, 1, 0), (3, None, 1, 0), (99, 9, 2, 0), (99, 10, 2, 1)],
+)
 def test_counted_results_are_awaited_and_may_be_billed_if_they_stay_away(
-    dataset: Path, tmp_path: Path, looks: int, jobs: int, billed: int
+    dataset: Path, tmp_path: Path, looks: int, counted: int | None, jobs: int, billed: int
 ) -> None:
+    """Without counts a result is awaited for every request."""
     provider, left = Provider(), looks
+
+    def finish(name: str) -> None:
+        Provider.finish(provider, name)
+        if name == "batch-0":
+            provider._job(name)["request_counts"] = counted and {"completed": counted}
+
+    provider.finish = finish  # type: ignore[method-assign]
 
     async def late(received: ReceivedRequest) -> Reply:
         nonlocal left
@@ -198,7 +209,7 @@ def test_counted_results_are_awaited_and_may_be_billed_if_they_stay_away(
             reply = web.Response(body=reply.body[:-20])
         return reply
 
-    out, policy = tmp_path / "run", {"outage_timeout": 0.5}
+    out, policy = tmp_path / "run", {"outage_timeout": 0.5, "job_lookup_timeout": 99.0}
     with serve(late) as server:
         report = go(server, dataset, out, batch=True, policy=policy)
     assert report.answered == 10 and len(provider.jobs) == jobs

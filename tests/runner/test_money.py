@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,19 @@ from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel
 from numbench.records import Completion
-from numbench.runner.active_run import CostLimitReached
+from numbench.runner.active_run import CostLimitReached, RunInterrupted
 from numbench.runner.progress import RunProgress, RunReport
 from numbench.runner.spec import RunSpec
 from numbench.runner.suite import plan_suite, run_suite
-from tests.runner.batch_provider import EVERY, Provider, Providers, states, submit_only
+from tests.runner.batch_provider import (
+    CLAUDE,
+    EVERY,
+    AnthropicProvider,
+    Provider,
+    Providers,
+    states,
+    submit_only,
+)
 from tests.support import servers
 from tests.support.runs import MODEL, QUICK, Moment, go, good, set_prices, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
@@ -81,6 +91,41 @@ def test_what_an_interrupt_cuts_off_after_a_refusal_is_counted(
         go(server, dataset, tmp_path / "run", on_progress=watch, policy={"interrupt_grace": 0.05})
     assert notes == {"stopping: waiting for requests in flight"}
     assert lost(tmp_path / "run") == 9
+
+
+def test_what_failed_before_an_answer_whose_sync_is_cut_off_costs_nothing_twice(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is slower than the grace after an interrupt; an attempt before has cost $0.25."""
+    sync, close = os.fsync, HostedModel.close
+    is_syncing, is_cut_off = threading.Event(), threading.Event()
+
+    def slow(file: int) -> None:
+        if threading.current_thread().name.startswith("journal") and not is_syncing.is_set():
+            is_syncing.set()
+            os.kill(os.getpid(), signal.SIGINT)
+            is_cut_off.wait(5)
+        sync(file)
+
+    async def closing(self: HostedModel) -> None:
+        is_cut_off.set()
+        await close(self)
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) > 1:
+            return await good(received)
+        return servers.chat(usage={"cost": 0.25}, error={"message": "overloaded", "code": 503})
+
+    monkeypatch.setattr(os, "fsync", slow)
+    monkeypatch.setattr(HostedModel, "close", closing)
+    out, seen = tmp_path / "run", list[RunProgress]()
+    with serve(script) as server:
+        with pytest.raises(RunInterrupted):
+            go(server, dataset, out, concurrency=1, policy={"interrupt_grace": 0.05})
+        assert is_cut_off.is_set() and answers(out) == 1
+        assert go(server, dataset, out, on_progress=seen.append).answered == 9
+    costs = [response.cost or 0.0 for response in iter_responses(out)]
+    assert sum(costs) == seen[-1].overall.cost == 0.25 + 10 * 0.5
 
 
 def test_a_connection_that_cannot_be_opened_forgets_no_request_on_another(
@@ -211,6 +256,27 @@ def suite(server: Server, dataset: Path, out: Path, models: Sequence[str], **mor
     )
 
 
+@pytest.mark.parametrize(
+    ("models", "changes"),
+    [((MODEL, CLAUDE), {"limit": 1, "max_cost": 16}), ((MODEL,), {"limit": 2, "max_cost": 14})],
+)
+def test_a_batch_waits_for_what_active_jobs_of_any_run_leave_of_the_limit(
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    models: Sequence[str],
+    changes: dict[str, Any],
+) -> None:
+    """An answer may cost $6, and costs $2."""
+    monkeypatch.setattr("numbench.models.batch_services.OpenAIBatchService.max_requests", 1)
+    set_prices(monkeypatch, tmp_path, {MODEL: (0, 1e6), CLAUDE: (0, 1e6)})
+    one, other = Provider(), AnthropicProvider()
+    with serve(lambda r: other(r) if "messages" in r.path else one(r)) as server:
+        common = {"batch": True, "max_tokens": 12, "time_limit": 60} | changes
+        reports = run_suite(suite(server, dataset, tmp_path, models, **common), policy=QUICK)
+    assert sum(report.answered for report in reports) == 4
+
+
 def test_a_run_that_is_too_expensive_for_a_limit_does_not_stop_a_cheaper_one(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,29 +347,22 @@ def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_a_run_whose_folder_cannot_be_written_ends_no_other(dataset: Path, tmp_path: Path) -> None:
-    out, failures = tmp_path / "out", list[str]()
-    with serve(good) as server:
-        members = suite(server, dataset, out, ["openai/a", "openai/b"], prompts="steps")
-        (out / "openai-a").mkdir(parents=True)
-        (out / "openai-a" / "prompts").write_text("no folder")
-        with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/a default\)"):
-            run_suite(members, policy=QUICK, on_failed=failures.append)
-        assert len(server.received) == 10
-    assert len(failures) == 1 and "prompts" in failures[0]
-
-
-def test_a_run_of_a_suite_without_any_answer_has_failed_for_every_caller(
+def test_a_run_that_cannot_be_written_or_answered_has_failed_and_ends_no_other(
     dataset: Path, tmp_path: Path
 ) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         is_bad = received.body["model"] == "bad"
         return servers.error(400, "content_filter") if is_bad else await good(received)
 
-    failures: list[str] = []
+    failures, names = list[str](), ["openai/closed", "openai/bad", "openai/fine"]
     with serve(script) as server:
-        members = suite(server, dataset, tmp_path / "out", ["openai/bad", "openai/fine"])
-        with pytest.raises(NumbenchError, match=r"1 of 2 runs failed \(openai/bad default\)"):
+        members = suite(server, dataset, tmp_path, names, prompts="steps")
+        (tmp_path / "openai-closed").mkdir()
+        (tmp_path / "openai-closed/prompts").write_text("no folder")
+        failed = re.escape("2 of 3 runs failed (openai/closed default, openai/bad default)")
+        with pytest.raises(NumbenchError, match=failed):
             run_suite(members, policy=QUICK, on_failed=failures.append)
-    (failure,) = failures
+        assert len(server.received) == 20
+    closed, failure = failures
+    assert "prompts" in closed
     assert "nothing was answered; last failure: content_filter" in failure

@@ -49,26 +49,6 @@ def test_limit_and_tasks_select_items_in_turn(dataset: Path, tmp_path: Path) -> 
     assert read_run(tmp_path / "run").info.limit == 3
 
 
-def test_a_lasting_failure_is_recorded_and_retried_by_the_next_call(
-    dataset: Path, tmp_path: Path
-) -> None:
-    broken = True
-    # One at a time: several that fail with no answer in between would be an outage.
-    with serve(
-        lambda received: (
-            servers.error(500) if broken and "minimum" in received.prompt else servers.chat()
-        )
-    ) as server:
-        report = go(server, dataset, tmp_path / "run", policy={"max_attempts": 3}, concurrency=1)
-        assert (report.answered, report.errors, report.retries) == (5, 5, 10)
-        errors = [r.error for r in read_run(tmp_path / "run").responses.values() if r.error]
-        assert [error.kind for error in errors] == ["transient"] * 5
-        broken = False
-        report = go(server, dataset, tmp_path / "run")
-        assert (report.answered, report.skipped, report.errors) == (5, 5, 0)
-    assert not [r for r in read_run(tmp_path / "run").responses.values() if r.error]
-
-
 @pytest.mark.parametrize("model", [MODEL, "gemini/some"])
 def test_a_bad_key_ends_the_run_before_other_requests_are_sent(tmp_path: Path, model: str) -> None:
     dataset = small_dataset(tmp_path / "data", 100)
