@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import find_runs, iter_responses, lost_requests, read_run
+from numbench.journal.run_folder import find_runs, iter_responses, read_run
 from numbench.runner.active_run import CostLimitReached, RunInterrupted
 from numbench.runner.retrying import DEFAULT_POLICY
 from tests.runner.batch_provider import Provider
@@ -119,25 +119,6 @@ def test_what_a_kill_leaves_in_flight_counts_against_the_limit_of_the_next_call(
     assert "$5.0000 spent, " in str(caught.value)
     assert "up to $2.0000 more may be billed" in str(caught.value)
     assert not list(out.glob(".sent*"))
-
-
-def test_an_attempt_that_was_rejected_is_not_in_flight_any_more(
-    dataset: Path, tmp_path: Path
-) -> None:
-    """A process that is killed now leaves one attempt that may be billed, not two."""
-    out, in_flight = tmp_path / "run", []
-
-    async def script(received: ReceivedRequest) -> Reply:
-        if received.number == 0:
-            return servers.error(429, headers={"Retry-After": "0"})
-        lost = lost_requests(out)
-        in_flight.append(sum(response.attempts for response in lost))
-        return servers.chat()
-
-    with serve(script) as server:
-        go(server, dataset, out, concurrency=1)
-    # New items are sent first, so the others were all rejected before.
-    assert in_flight == 10 * [1]
 
 
 def test_nothing_is_sent_without_space_for_the_answers_in_flight(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import iter_responses
+from numbench.journal.run_folder import iter_responses, lost_requests
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel
@@ -126,6 +126,25 @@ def test_what_failed_before_an_answer_whose_sync_is_cut_off_costs_nothing_twice(
         assert go(server, dataset, out, on_progress=seen.append).answered == 9
     costs = [response.cost or 0.0 for response in iter_responses(out)]
     assert sum(costs) == seen[-1].overall.cost == 0.25 + 10 * 0.5
+
+
+def test_an_attempt_that_was_rejected_is_not_in_flight_any_more(
+    dataset: Path, tmp_path: Path
+) -> None:
+    """A process that is killed now leaves one attempt that may be billed, not two."""
+    out, in_flight = tmp_path / "run", []
+
+    async def script(received: ReceivedRequest) -> Reply:
+        if received.number == 0:
+            return servers.error(429, headers={"Retry-After": "0"})
+        lost = lost_requests(out)
+        in_flight.append(sum(response.attempts for response in lost))
+        return servers.chat()
+
+    with serve(script) as server:
+        go(server, dataset, out, concurrency=1)
+    # New items are sent first, so the others were all rejected before.
+    assert in_flight == 10 * [1]
 
 
 def test_a_connection_that_cannot_be_opened_forgets_no_request_on_another(
@@ -345,6 +364,26 @@ def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
     assert [report.answered for report in reports] == [10, 10, 10]
     # A terminal shows one table at a time, so the progress of two providers is shown as lines.
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_an_unexpected_error_is_raised_once_the_other_runs_have_stored_their_answers(
+    dataset: Path, tmp_path: Path
+) -> None:
+    is_raised = threading.Event()
+
+    def fail(report: RunReport) -> None:
+        is_raised.set()
+        raise RuntimeError("unexpected")
+
+    async def script(received: ReceivedRequest) -> Reply:
+        while "contents" in received.body and not is_raised.is_set():
+            await asyncio.sleep(0.01)
+        return servers.plain(received)
+
+    with serve(script) as server, pytest.raises(RuntimeError, match="unexpected"):
+        members = suite(server, dataset, tmp_path, ["openai/a", "gemini/b"])
+        run_suite(members, policy=QUICK, on_done=fail)
+    assert answers(tmp_path / "gemini-b") == 10
 
 
 def test_a_run_that_cannot_be_written_or_answered_has_failed_and_ends_no_other(
