@@ -12,12 +12,12 @@ import pytest
 
 from numbench.errors import NumbenchError
 from numbench.journal.run_folder import find_runs, iter_responses, read_run
-from numbench.runner.active_run import CostLimitReached, RunInterrupted
+from numbench.runner.active_run import CostLimitReached
 from numbench.runner.retrying import DEFAULT_POLICY
 from tests.runner.batch_provider import Provider
 from tests.support import servers
 from tests.support.command_line import CONCURRENCY, CommandLine, arguments_for, start
-from tests.support.runs import KEY, ROOT, Moment, go, good, small_dataset
+from tests.support.runs import KEY, ROOT, go, good, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 pytestmark = pytest.mark.slow
@@ -150,13 +150,3 @@ def test_nothing_is_sent_without_space_for_the_answers_in_flight(
         # After the last answer there is none to make room for.
         out, is_full, room = tmp_path / "other", True, 10
         assert go(server, dataset, out, concurrency=4).answered == 10
-
-
-def test_an_interrupt_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
-    interrupt = Moment(lambda now: now.retries > 0, lambda: signal.raise_signal(signal.SIGTERM))
-    with (
-        serve(lambda _: servers.error(429, headers={"Retry-After": "600"})) as server,
-        pytest.raises(RunInterrupted),
-    ):
-        go(server, dataset, tmp_path / "run", concurrency=1, on_progress=interrupt)
-    assert read_run(tmp_path / "run").responses == {}

@@ -21,7 +21,7 @@ from numbench.runner.suite import paper_suite, plan_suite, run_suite
 from numbench.runner.throttle import RequestPacer, Throttle
 from tests.support import servers
 from tests.support.case_tables import each_row
-from tests.support.runs import QUICK, go, good, small_dataset, stopping
+from tests.support.runs import QUICK, Moment, go, good, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Script, google_quota, serve
 
 FINE = Completion(text="x")
@@ -197,12 +197,17 @@ def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stor
         assert go(server, dataset, tmp_path / "run", time_limit=60).answered == 9
 
 
-def test_the_time_limit_ends_the_wait_for_a_retry(dataset: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [TimeLimitReached, RunInterrupted])
+def test_a_limit_or_an_interrupt_ends_the_wait_for_a_retry(
+    dataset: Path, tmp_path: Path, end: type[BaseException]
+) -> None:
+    stop = Moment(lambda now: now.retries > 0, lambda: signal.raise_signal(signal.SIGTERM))
+    changes = {"time_limit": 0.2} if end is TimeLimitReached else {"on_progress": stop}
     with (
         serve(lambda _: servers.error(429, headers={"Retry-After": "3600"})) as server,
-        pytest.raises(TimeLimitReached, match="10 still open"),
+        pytest.raises(end, match="10 still open"),
     ):
-        go(server, dataset, tmp_path / "run", time_limit=0.2)
+        go(server, dataset, tmp_path / "run", concurrency=1, **changes)
     assert read_run(tmp_path / "run").responses == {}
 
 

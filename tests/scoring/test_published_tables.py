@@ -15,6 +15,7 @@ from numbench.journal.run_folder import read_info
 from numbench.scoring import ScoredRun, score_run, summarize
 from numbench.tasks import PAPER_TASKS
 from studies.raw_responses import import_study
+from tests.support.case_tables import each_row
 
 Runs = dict[tuple[str, str], Path]
 
@@ -81,25 +82,12 @@ def test_paper_protocol_reproduces_every_published_cell(runs: Runs) -> None:
     assert checked.total() == 279
 
 
-# Failed requests do not count: one of Llama 4 Maverick in addition (79.1 and 54.4 with it), two of
-# GPT OSS 120B in exponentiation (57.1 and 14.2).
-REFERENCE = [
-    ("GPT 5", "minimal", "mean", "59.8", "45.0"),
-    ("GPT 5", "minimal", "std", "17.1", "6.2"),
-    ("GPT 5", "minimal", "addition", "93.7", "88.0"),
-    ("GPT OSS 120B", "maximal", "std", "51.5", "23.2"),
-    ("GPT OSS 120B", "maximal", "exponentiation", "57.3", "14.3"),
-    ("Gemini 2.5 Pro", "minimal", "mean", "85.1", "82.4"),
-    ("Llama 4 Maverick", "none", "addition", "79.3", "54.5"),
-    ("GPT OSS 120B", "maximal", "mean", "99.3", "96.8"),
-]
-
-
-@pytest.mark.parametrize(("model", "level", "task", "score", "match"), REFERENCE)
+@each_row(__file__, "reference_scores")
 def test_exact_protocol_reproduces_the_reference_scores(
     scored: Callable[[str, str], ScoredRun],
     model: str, level: str, task: str, score: str, match: str,
 ) -> None:  # fmt: skip
+    """Failed requests do not count; with one, Llama 4 Maverick has 79.1 and 54.4 in addition."""
     cell = summarize(scored(model, level))[task]
     assert (f"{cell.score:.1f}", f"{cell.exact_match:.1f}") == (score, match)
 
