@@ -1,5 +1,6 @@
 """Fixtures that all tests share."""
 
+import gc
 import os
 import re
 import signal
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "litellm/openai/" in item.nodeid:
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often, and not among the modules: it took 8% of the time."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 PATIENCE = 1200
