@@ -14,11 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from bittoken.recipe import load_recipe
-from numbench.cli import _COMMANDS, app
+from numbench.cli import _COMMANDS, app, main
 from numbench.cli.run import print_run_report
 from numbench.dataset.generate import generate
 from numbench.dataset.settings import DatasetSettings
 from numbench.demo import INTEGERS, demo
+from numbench.errors import BadInput
 from numbench.models.prices import load_model_map
 from numbench.runner.progress import RunReport
 from tests.support.case_tables import each_row
@@ -130,9 +131,10 @@ def test_verbose_shows_all_warnings(tmp_path: Path, call: Call) -> None:
     assert "more All warnings: --verbose" in short and "--verbose" not in full
 
 
-def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    done = numbench("show", "nowhere", "--debug", cwd=tmp_path)
-    assert done.returncode != 0 and "Traceback" in done.stderr
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["numbench", "show", "nowhere", "--debug"])
+    with pytest.raises(BadInput, match="nowhere does not exist"):
+        main()
 
 
 def test_an_interrupted_generation_leaves_nothing(tmp_path: Path) -> None:
@@ -214,30 +216,40 @@ def test_the_search_for_models_shows_levels_prices_and_the_count_of_the_rest(cal
     assert len(shown) == 40 and max(map(len, shown)) > 60
 
 
-@pytest.mark.parametrize("switches", [[], ["--json"]])
-def test_a_reader_that_stops_early_causes_no_traceback(switches: list[str]) -> None:
+@pytest.mark.parametrize("command", ["models", "prompts --json"])
+def test_a_reader_that_stops_early_causes_no_traceback(command: str) -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "numbench", "models", *switches]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    process = [*NUMBENCH, *command.split()]
+    done = subprocess.run(process, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
 
 
 @each_row(__file__, "shell_commands")
-def test_streams_may_be_closed_or_full_and_files_marked(
-    tmp_path: Path, shell: str, code: int, error: str
-) -> None:
-    marked = {
-        "numbench-catalogue.toml": '[[model]]\nname = "mine"\ndisplay = "M"\nroute = "openai/m"\n',
-        "suite.toml": '[[matrix]]\nmodel = "mine"\nreasoning = "low"\n',
-    }
-    for name, text in marked.items():
-        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+def test_streams_may_be_closed_or_full(tmp_path: Path, shell: str, code: int, error: str) -> None:
     command = f"{shlex.quote(sys.executable)} -m numbench {shell}"
     done = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
     assert error in done.stderr
+
+
+@pytest.mark.parametrize("source", ["--model mine --reasoning low", "--suite suite.toml"])
+def test_files_may_begin_with_a_mark(tmp_path: Path, call: Call, source: str) -> None:
+    catalogue = '[[model]]\nname = "mine"\ndisplay = "M"\nroute = "openai/m"\n'
+    (tmp_path / "numbench-catalogue.toml").write_text(catalogue, encoding="utf-8-sig")
+    suite = '[[matrix]]\nmodel = "mine"\nreasoning = "low"\n'
+    (tmp_path / "suite.toml").write_text(suite, encoding="utf-8-sig")
+    done = call("run", *source.split(), "--base-url", "http://127.0.0.1:9/v1", "--dry-run")
+    assert done.code == 0, done.err
+
+
+def test_the_plan_of_several_runs_names_variants_and_counts_unknown_costs(call: Call) -> None:
+    several = ("--model", "openai/x", "--prompts", "paper,steps", "--limit", "1", "--dry-run")
+    printed = call("run", *several, "--tasks", "addition").out
+    rows = [line.split()[2] for line in printed.splitlines() if line.startswith("openai/x")]
+    assert rows == ["-", "steps"]
+    assert "Total: 2 requests, plus 2 runs of unknown cost." in printed
 
 
 def test_the_day_is_in_names_of_folders_but_not_in_requests(tmp_path: Path, call: Call) -> None:

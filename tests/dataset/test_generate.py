@@ -1,6 +1,7 @@
 """Generation: equal settings give equal bytes; released names, foreign folders, small spaces."""
 
 import hashlib
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -25,6 +26,11 @@ from tests.support.case_tables import each_row
 
 SMALL = DatasetSettings(name="small", tasks=("division", "mean"), size=20, seed=5)
 COMMITTED = resource_folder("datasets") / "v1"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return generate(SMALL, tmp_path_factory.mktemp("small") / "d").path
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -85,26 +91,25 @@ def test_settings_without_a_dataset_are_refused_and_leave_nothing(
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_folder_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generate(SMALL, tmp_path / "new")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
+def test_an_empty_folder_is_filled(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert len(generate(SMALL, Path()).by_id) == 40
-    assert contents(Path()) == contents(tmp_path / "new")
+    assert contents(Path()) == contents(small)
 
 
-def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(small: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(BadInput, match="other files"):
         generate(SMALL, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    generate(SMALL, tmp_path / "d")
     with pytest.raises(BadInput, match="holds another dataset"):
-        generate(SMALL._replace(seed=6), tmp_path / "d")
+        generate(SMALL._replace(seed=6), small)
 
 
-def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
-    generate(SMALL, tmp_path)
+def test_a_changed_file_is_noticed(small: Path, tmp_path: Path) -> None:
+    shutil.copytree(small, tmp_path, dirs_exist_ok=True)
     (tmp_path / "mean.jsonl").write_text("")
     with pytest.raises(BadInput, match=r"mean\.jsonl: missing, or its content differs"):
         generate(SMALL, tmp_path)
