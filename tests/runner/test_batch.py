@@ -31,6 +31,7 @@ from tests.runner.batch_provider import (
     submit_only,
 )
 from tests.support import servers
+from tests.support.case_tables import each_row
 from tests.support.runs import KEY, MODEL, ROOT, go, set_prices, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 
@@ -183,10 +184,7 @@ def test_only_failed_items_are_resubmitted_and_given_up_after_three_jobs(
         assert go(server, dataset, tmp_path / "run", batch=True, retry=("error",)).completed == 1
 
 
-@pytest.mark.parametrize(
-    ("looks", "counted", "jobs", "billed"),
-    [(3, 10, 1, 0), (3, None, 1, 0), (99, 9, 2, 0), (99, 10, 2, 1)],
-)
+@each_row(__file__, "late_results")
 def test_counted_results_are_awaited_and_may_be_billed_if_they_stay_away(
     dataset: Path, tmp_path: Path, looks: int, counted: int | None, jobs: int, billed: int
 ) -> None:

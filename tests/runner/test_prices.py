@@ -197,8 +197,7 @@ def test_input_that_is_written_to_a_cache_costs_what_the_table_says() -> None:
     answer = Completion(usage=USAGE, extra={"cache_write_tokens": 80})
     assert with_cost(answer, WRITES).cost == cost(USAGE, WRITES, 80)
     assert with_cost(answer, PRICE).cost is None
-    free = structs.replace(PRICE, cache_write=0.0)
-    assert cost(USAGE, free, 80) == pytest.approx((20 * 2 + 50 * 8) / 1e6)
+    assert cost(USAGE, structs.replace(PRICE, cache_write=0.0), 80) == pytest.approx(440e-6)
     too_many = Completion(usage=USAGE, extra={"cache_write_tokens": 10**9})
     assert with_cost(too_many, WRITES).cost == cost(USAGE, WRITES, 100)
 

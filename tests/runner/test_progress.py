@@ -3,6 +3,7 @@
 import errno
 import io
 import re
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -193,6 +194,17 @@ def test_a_table_is_redrawn_a_few_times_per_second_and_left_at_the_end() -> None
     empty = io.StringIO()
     ProgressDisplay("some", Console(file=empty, force_terminal=True)).close()
     assert empty.getvalue() == ""
+
+
+@pytest.mark.parametrize(("term", "has_table"), [("xterm", True), ("dumb", False)])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], term: str, has_table: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with show_progress("some") as show:
+        show(progress())
+    assert (HIDE in capsys.readouterr().err) == has_table
 
 
 def test_a_closed_terminal_does_not_end_the_work() -> None:
