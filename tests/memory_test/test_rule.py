@@ -1,6 +1,7 @@
 """The rule of a memory test: verdicts, and the power and error rates that it states."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from numbench.memory_test.rule import (
     shared_weights,
 )
 from numbench.stats.paired import Difference
+from tests.support.case_tables import each_row
 
 
 def difference(mean: float, half: float, p: float) -> Difference:
@@ -23,34 +25,13 @@ def difference(mean: float, half: float, p: float) -> Difference:
     return Difference(500, mean, low, high, p, None, low, high)
 
 
-CLEAR, NONE = difference(9, 3, 1e-6), difference(0.5, 2, 0.6)
-GAIN, LOSS = difference(4, 3, 0.03), difference(-9, 3, 1e-6)
-ABOVE, BELOW = difference(2, 2, 0.1), difference(-2, 2, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("tasks", "overall", "margin", "verdict"),
-    [
-        ([CLEAR, NONE], NONE, 3, "memory"),
-        ([NONE, NONE], CLEAR, 3, "memory"),
-        ([LOSS, CLEAR], NONE, 3, "memory"),
-        ([LOSS, NONE], NONE, 3, "frozen harder"),
-        # Holm's correction covers all tasks and their mean.
-        ([GAIN], GAIN, 3, "memory"),
-        ([GAIN, NONE], NONE, 3, "equivalent"),
-        # The interval includes 0.
-        ([difference(1, 2, 1e-6)], NONE, 3, "equivalent"),
-        # Both bounds have to be within the margin.
-        ([ABOVE], ABOVE, 3, "inconclusive"),
-        ([BELOW], BELOW, 3, "inconclusive"),
-        ([ABOVE], ABOVE, 4.1, "equivalent"),
-        ([BELOW], BELOW, 4.1, "equivalent"),
-    ],
-)
+@each_row(__file__, "verdicts")
 def test_verdicts(
-    tasks: list[Difference], overall: Difference, margin: float, verdict: str
+    why: str, tasks: list[Any], overall: list[float], margin: float, verdict: str
 ) -> None:
-    assert decide(tasks, overall, margin) == verdict
+    """A difference has a mean, half the width of its interval, and p."""
+    decided = decide([difference(*each) for each in tasks], difference(*overall), margin)
+    assert decided == verdict, why
 
 
 def test_tasks_about_the_same_lists_count_twice() -> None:

@@ -12,6 +12,7 @@ from numbench.records import Response, Usage
 from numbench.scoring import score_run, summarize
 from studies.raw_responses import import_study
 from tests.studies.files import write_responses
+from tests.support.case_tables import read_lines
 
 # The first three questions of the task; the first answer is 522579999.999991.
 CORRECT = ['{"answer": 522579999.999991}', '{"answer": -73.6022421744091}', '{"answer": -2.99972}']
@@ -54,25 +55,11 @@ LIMIT = Usage(input=165, reasoning=65535, visible=0, generated=65535, source="re
 
 
 def test_usage_has_the_same_meaning_for_every_provider(tmp_path: Path) -> None:
-    details = "usage.completion_tokens_details.reasoning_tokens"
     at_limit = {f"{GEMINI}prompt_token_count": "165", f"{GEMINI}thoughts_token_count": "65535"}
-    cases = [
-        ({"usage.completion_tokens": "102.0", "usage.prompt_tokens": "144", details: "76"},
-         Usage(input=144, reasoning=76, visible=26, generated=102, source="reported")),
-        ({f"{GEMINI}prompt_token_count": "141", f"{GEMINI}candidates_token_count": "17",
-          f"{GEMINI}thoughts_token_count": "224", f"{GEMINI}total_token_count": "382",
-          "usage.completion_tokens": "17"},
-         Usage(input=141, reasoning=224, visible=17, generated=241, source="reported")),
-        ({f"{GEMINI}prompt_token_count": "139", f"{GEMINI}candidates_token_count": "20",
-          f"{GEMINI}total_token_count": "159"},
-         Usage(input=139, reasoning=0, visible=20, generated=20, source="reported")),
-        # What is not known, or contradicts itself, stays unknown.
-        ({}, Usage()),
-        ({"usage.completion_tokens": "5"}, Usage(generated=5, source="reported")),
-        ({"usage.completion_tokens": "5", details: "9"}, Usage(generated=5, source="reported")),
-    ]  # fmt: skip
+    # What is not known, or contradicts itself, stays unknown.
+    cases = read_lines(__file__, "usage_cells")
     _, responses = _imported_responses(tmp_path, ["x"] * len(cases), [cells for cells, _ in cases])
-    assert [response.usage for response in responses] == [usage for _, usage in cases]
+    assert [response.usage for response in responses] == [Usage(**usage) for _, usage in cases]
     # Reasoning up to the output limit is truncated and not empty.
     with_total = at_limit | {f"{GEMINI}total_token_count": "65700"}
     texts, cells = ["", "Token limit reached"] * 2, [at_limit] * 2 + [with_total] * 2
