@@ -23,6 +23,8 @@ from tests.support import servers
 from tests.support.runs import KEY, go, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 
+pytestmark = pytest.mark.usefixtures("short_waits")
+
 CHAT, *_ = MODELS = "openai/some", "gemini/some", "anthropic/some"
 EVERY = pytest.mark.parametrize("model", MODELS)
 ATTEMPTS = 3

@@ -35,6 +35,8 @@ from tests.support import servers
 from tests.support.runs import MODEL, QUICK, Moment, go, good, set_prices, small_dataset, stopping
 from tests.support.servers import ReceivedRequest, Reply, Server, serve
 
+pytestmark = pytest.mark.usefixtures("short_waits")
+
 ROUTER = "openrouter/some"
 
 

@@ -53,7 +53,11 @@ def test_rate_limits_of_concurrent_requests_count_once_and_the_longest_pause_hol
     assert [throttle.pause_seconds(now) for now in (1.0, 51.0, 101.0)] == [100.0, 50.0, 0.0]
 
 
-def test_requests_wait_for_the_first_result_and_for_room_and_no_longer() -> None:
+def test_requests_wait_for_the_first_result_and_for_room_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("numbench.runner.throttle._FIRST_REPLY_SECONDS", servers.FOR_EVER)
+
     async def main() -> None:
         throttle, started = Throttle(2), list[int]()
         waiting = [asyncio.create_task(throttle.acquire()) for _ in range(4)]
@@ -179,6 +183,7 @@ def test_an_item_that_always_fails_alone_is_given_up(
     assert report.last_error == "scripted"
 
 
+@pytest.mark.usefixtures("short_waits")
 def test_at_the_time_limit_no_new_request_is_sent_and_answers_in_flight_are_stored(
     dataset: Path, tmp_path: Path
 ) -> None:
@@ -211,6 +216,7 @@ def test_a_limit_or_an_interrupt_ends_the_wait_for_a_retry(
     assert read_run(tmp_path / "run").responses == {}
 
 
+@pytest.mark.usefixtures("short_waits")
 def test_an_interrupt_after_the_time_limit_ends_the_wait_for_answers(
     dataset: Path, tmp_path: Path
 ) -> None:
