@@ -49,8 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
-def pytest_collection_finish() -> None:
-    """Look for garbage less often, and not among the modules: it took 8% of the time."""
+@pytest.hookimpl(hookwrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for garbage less often, and not among modules: it took a tenth of the time."""
+    gc.set_threshold(0)
+    yield
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 

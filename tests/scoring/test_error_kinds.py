@@ -16,6 +16,7 @@ from numbench.scoring.error_kinds import list_error, number_error, score_with_co
 from numbench.tasks import TASKS, Convention, Task
 from numbench.tasks.items import make_item
 from tests.scoring.items import LARGEST, LETTER, ORDER, SEVENTH, SUM, answer_response, text_response
+from tests.support.case_tables import read_lines
 
 NUMBERS = json.loads(Path(__file__).with_name("error_kinds.json").read_text())
 """Kind of error → pairs of an answer and a truth."""
@@ -83,16 +84,9 @@ def test_an_answer_by_the_convention_of_a_task_has_its_own_kind() -> None:
 
 
 def test_either_exact_answer_is_accepted_with_conventions() -> None:
-    accepted = {
-        '{"answer": 1.24721912892465}': (1, True, False),
-        '{"answer": 1.52752523165195}': (1, True, True),
-        '{"answer": 1.5275252316519519}': (1, True, True),
-        '{"answer": null}': (0, False, False),
-        "": (0, False, False),
-    }
-    for text, expected in accepted.items():
+    for text, expected in read_lines(__file__, "accepted_answers"):
         score = score_exact(STD, text_response(STD, text))
-        assert score_with_conventions(STD, score) == expected, text
+        assert score_with_conventions(STD, score) == tuple(expected), text
     # The sample deviation of one number is undefined.
     alone = make_item("std", "std", ("5",), {})
     score = score_exact(alone, answer_response(alone, "1"))
