@@ -124,7 +124,7 @@ def test_a_plan_says_what_limits_an_answer_of_a_server(dataset: Path, tmp_path: 
 def test_progress_counts_long_answers_that_only_the_context_ends(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "LONG_ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "_now", lambda: asyncio.get_running_loop().time() + 7200)
     monkeypatch.setattr(workers, "PROGRESS_INTERVAL_SECONDS", 0.01)
     notes, is_noted = list[str](), threading.Event()
 
@@ -140,7 +140,7 @@ def test_progress_counts_long_answers_that_only_the_context_ends(
     with serve(script) as server:
         arguments = {"tasks": ["addition"], "concurrency": 5, "on_progress": watch}
         go(server, dataset, tmp_path / "free", **arguments)
-        assert notes[0] == "5 answers pending for up to 0 min; see --max-tokens"
+        assert notes[0] == "5 answers pending for up to 120 min; see --max-tokens"
         notes.clear()
         is_noted.clear()
         go(server, dataset, tmp_path / "limited", max_tokens=9, **arguments)
