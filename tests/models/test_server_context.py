@@ -21,7 +21,8 @@ def test_the_context_is_what_the_server_lists(
     with serve(lambda _: chat()) as server:
         server.models = OTHERS[listed] if isinstance(listed, str) else listed
         assert server_context(f"{server.url}/v1/", "some") == context
-        asked = ("run", "--model", "openai/some", "--base-url", f"{server.url}/v1", "--dry-run")
+        url = f"--base-url={server.url}/v1"
+        asked = ("run", "--model=openai/some", url, "--limit=1", "--dry-run")
         plan = " ".join(numbench(*asked).split())
         told = f" ({context:,} tokens with the prompt)" if context else ""
         assert f"limited by the server's context only{told}; --max-tokens N sets a limit" in plan
