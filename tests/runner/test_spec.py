@@ -99,7 +99,9 @@ def test_the_help_shows_the_options_in_panels() -> None:
 def test_the_python_api_has_the_options_and_explains_them(
     function: Callable[..., Any], kind: type[RunSpec]
 ) -> None:
-    assert inspect.signature(function).parameters == inspect.signature(kind).parameters
+    parameters = inspect.signature(function).parameters
+    assert parameters == inspect.signature(kind).parameters
+    assert parameters.keys() == {"on_progress", *(each.name for each in options_of(kind))}
     for each in options_of(kind):
         assert f"{each.name}: {field_docs(kind)[each.name]}" in str(function.__doc__)
     with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):

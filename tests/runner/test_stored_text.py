@@ -9,6 +9,7 @@ from numbench.records import Response
 from numbench.scoring import score_run
 from numbench.verification import answer_defect
 from tests.support import servers
+from tests.support.case_tables import read_lines
 from tests.support.runs import KEY, go
 from tests.support.servers import ReceivedRequest, Reply, serve
 
@@ -50,14 +51,7 @@ def test_thinking_stays_in_the_stored_text_and_is_separated_when_it_is_scored(
 
 
 def test_what_version_0_3_0_wrote_into_extra_has_fields_now() -> None:
-    notes = {
-        "batch_job": "batch-0",
-        "retry_of": "truncated",
-        "max_tokens": 50,
-        "cost_source": "provider",
-        "cost_of_failed_attempts": 0.5,
-        "possibly_billed_attempts": 2,
-    }
+    (notes,) = read_lines(__file__, "notes_of_0_3_0")
     line = msgspec.json.encode({"item_id": "mean-1", "extra": notes | {"id": "chat-1"}})
     response = msgspec.json.decode(line, type=Response)
     assert {name: getattr(response, name) for name in notes} == notes
