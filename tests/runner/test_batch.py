@@ -137,8 +137,10 @@ def test_while_a_job_is_active_a_run_without_batch_is_refused(
     spec = RunSpec(MODEL, dataset=dataset, out=tmp_path / "run")
     with serve(provider) as server:
         submit_only(server, dataset, tmp_path / "run")
+        polls, seldom = provider.seen["batch-0"], {"poll_interval": 99.0}
         with pytest.raises(TimeLimitReached, match=r"jobs continue at the provider.*10 still"):
-            go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3)
+            go(server, dataset, tmp_path / "run", batch=True, time_limit=0.3, policy=seldom)
+        assert provider.seen["batch-0"] <= polls + 1
         with pytest.raises(BadInput, match="with --batch to collect its answers"):
             go(server, dataset, tmp_path / "run")
         planned = plan(RunSpec(**(vars(spec) | {"base_url": server.url, "batch": True})))
