@@ -17,21 +17,9 @@ from numbench.reporting.horizon_runs import HorizonRun
 from numbench.tasks import SCALED_TASKS, TASKS
 from tests.horizon.outcomes import Curve
 from tests.horizon.scripted_model import answer_text
+from tests.support.case_tables import read_lines
 
-H50 = {
-    "long_addition": 60.0,
-    "long_subtraction": 45.0,
-    "long_multiplication": 6.3,
-    "long_division": 4.0,
-    "long_comparison": 900.0,
-    "long_sorting": 80.0,
-    "long_max": 9000.0,
-    "long_sum": 20.0,
-    "long_mean": 8.0,
-    "chain": 35.0,
-    "nested": 0.3,
-    "copy": 1500.0,
-}
+H50: dict[str, float] = dict(read_lines(__file__, "h50"))
 """The horizons of a model that reasons little."""
 
 

@@ -368,6 +368,18 @@ def test_a_suite_goes_on_when_its_reports_cannot_be_printed(
     assert "\x1b" not in capsys.readouterr().err
 
 
+def test_after_an_interrupt_no_other_run_of_a_suite_begins(dataset: Path, tmp_path: Path) -> None:
+    async def script(received: ReceivedRequest) -> Reply:
+        if len(server.received) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        return servers.plain(received)
+
+    with serve(script) as server, pytest.raises(RunInterrupted):
+        members = suite(server, dataset, tmp_path, ["openai/a", "openai/b"], concurrency=1)
+        run_suite(members, policy=QUICK)
+    assert {received.body["model"] for received in server.received} == {"a"}
+
+
 def test_an_unexpected_error_is_raised_once_the_other_runs_have_stored_their_answers(
     dataset: Path, tmp_path: Path
 ) -> None:
