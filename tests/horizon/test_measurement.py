@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numbench.horizon import Limits
@@ -50,6 +50,7 @@ def measure(measurement: TaskMeasurement, answer: Answer, order: random.Random) 
 
 
 @settings(max_examples=8, deadline=None)
+@example(2.375, 47, 48, 0)
 @given(st.floats(0.5, 300), st.integers(0, 99), st.integers(1, 60), st.integers(0, 1000))
 def test_interrupted_measurements_ask_what_an_uninterrupted_one_asks(
     horizon: float, seed: int, cut: int, order: int

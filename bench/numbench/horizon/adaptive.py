@@ -7,7 +7,7 @@ interrupted, or that continues with higher limits, asks what an uninterrupted on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -76,19 +76,23 @@ class AdaptiveDesign:
         available = [size for size in self.sizes if size < self._smallest_rejected]
         return max([*available, self._largest_answered], default=0) or None
 
-    def next_round(self) -> list[int]:
+    def next_round(self, has_item: Callable[[int, int], bool] = lambda *_: True) -> list[int]:
         """Return the sizes of the next round, in the order of their choice.
 
         Each is chosen as if those before it were answered in the proportions that are expected.
-        Empty if no size has further items.
+        Empty if no size has further items. has_item: whether a size has one more than the number
+        that the round has.
         """
-        chosen: list[int] = []
+        chosen, spent = list[int](), set[int]()
         expected = self.posterior.copy()
         while len(chosen) < round_size(self.completed):
             information = expected.information(is_about_curve(len(chosen)))
-            size = self._best_size(information, self._may_be_rejected(chosen))
+            size = self._best_size(information, {*spent, *self._may_be_rejected(chosen)})
             if size is None:
                 break
+            if not has_item(size, chosen.count(size)):
+                spent.add(size)
+                continue
             chosen.append(size)
             expected.expect(size)
         return chosen
@@ -160,7 +164,7 @@ class AdaptiveDesign:
         """The sizes above the largest answered one of questions that were rejected."""
         return [size for size in self._rejected if size > self._largest_answered]
 
-    def _best_size(self, information: Floats, excluded: Sequence[int]) -> int | None:
+    def _best_size(self, information: Floats, excluded: Collection[int]) -> int | None:
         """Return the permitted size with the most information per token; None: there is none."""
         value = information / (self._prompt_tokens + self._costs.expected())
         for size in {*self._exhausted, *excluded}:

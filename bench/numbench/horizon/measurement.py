@@ -135,18 +135,17 @@ class TaskMeasurement:
 
         The round has not begun: see `add_round`.
         """
-        while self._is_round_recorded and self.stop_reason is None:
-            number, ids = self._next_number.copy(), []
-            for size in self.design.next_round():
-                if self._items.item(self.task, size, number[size]) is None:
-                    self.design.exhaust(size)
-                    self._summarize()
-                    break
-                ids.append(ItemAddress(self.task, size, number[size]).id)
-                number[size] += 1
-            else:
-                return tuple(ids)
-        return ()
+        if not self._is_round_recorded or self.stop_reason is not None:
+            return ()
+        number, ids = self._next_number.copy(), []
+        for size in self.design.next_round(self._has_item):
+            ids.append(ItemAddress(self.task, size, number[size]).id)
+            number[size] += 1
+        return tuple(ids)
+
+    def _has_item(self, size: int, more: int = 0) -> bool:
+        """Return whether there is an item of a size that is in no round, and `more` of them."""
+        return self._items.item(self.task, size, self._next_number[size] + more) is not None
 
     @property
     def _allowed(self) -> int:
@@ -165,6 +164,8 @@ class TaskMeasurement:
                 self.design.reject(size)
             else:
                 self.design.record(size, outcome.right, outcome.tokens)
+            if not self._has_item(size):
+                self.design.exhaust(size)
         self._is_round_recorded = True
         self._summarize()
 
