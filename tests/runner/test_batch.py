@@ -287,22 +287,28 @@ def test_retries_in_a_job_are_collected_by_any_later_call(dataset: Path, tmp_pat
 
 
 @EVERY
-def test_a_job_whose_id_was_lost_is_found_by_its_key(
-    dataset: Path, tmp_path: Path, model: str, provider_of: Providers
+@pytest.mark.parametrize(("status", "text"), [(502, ""), (200, "{}"), (200, "<")])
+def test_a_job_whose_id_was_lost_is_found_by_its_key_as_soon_as_it_is_listed(
+    dataset: Path, tmp_path: Path, model: str, provider_of: Providers, status: int, text: str
 ) -> None:
-    provider = provider_of()
+    provider, looks = provider_of(), 0
 
     async def script(received: ReceivedRequest) -> Reply:
+        nonlocal looks
+        method = received.request.method if received.path.endswith("/batches") else ""
+        looks += method == "GET"
+        if method == "GET" and looks < 3:
+            return web.json_response({"data": []})
         reply = await provider(received)
-        is_submission = received.request.method == "POST" and received.path.endswith("/batches")
-        if is_submission and len(provider.jobs) == 1:
+        if method == "POST":
             # The job exists; the response with its id is lost.
-            return servers.error(502)
+            return web.Response(status=status, text=text)
         return reply
 
     with serve(script) as server:
-        assert go(server, dataset, tmp_path / "run", model=model, batch=True).answered == 10
-    assert len(provider.jobs) == 1
+        policy = {"job_lookup_timeout": 100.0}
+        report = go(server, dataset, tmp_path / "run", model=model, batch=True, policy=policy)
+    assert (report.answered, len(provider.jobs)) == (10, 1)
     assert set(provider.received.values()) == {1}
 
 

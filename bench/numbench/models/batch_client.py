@@ -242,8 +242,11 @@ class BatchService(HostedServer, ABC):
         raise self._error("the server sent no id of a job")
 
     def _error(self, message: str) -> ProviderError:
-        """Return the error for a reply that may be another one the next time."""
-        return failures.provider_error(failures.transient_failure(message), self._secrets)
+        """Return the error for a reply that may be another one the next time.
+
+        What it replies to may have been done: a job may exist.
+        """
+        return failures.provider_error(failures.unreadable_failure(message), self._secrets)
 
     def _result_lines(self, content: bytes) -> Iterator[tuple[str, JsonObject]]:
         """Yield the `custom_id` and the content of each line of a file of results.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,7 +90,7 @@ class BatchJobs(ActiveRun):
         """Resume the jobs of earlier calls, including those whose submission was cut off."""
         for job in read_jobs(self.journal.folder).values():
             if job.state in ("planned", "lost"):
-                job_id = await self._find(job)
+                job_id = await self._find(job, job.state == "planned")
                 if job_id is not None:
                     job = self._record(job, "submitted", job_id)
                 elif job.state == "planned":
@@ -105,16 +103,16 @@ class BatchJobs(ActiveRun):
         self.journal.record(Job(key=job.key, state=state, id=job_id, at=timestamp()))
         return replace(job, state=state, id=job_id)
 
-    async def _find(self, job: Job) -> str | None:
+    async def _find(self, job: Job, may_appear: bool) -> str | None:
         """Return the id of a job whose submission was cut off, None if the provider has none.
 
-        The provider may still be processing the submission, so a recent job is looked up
+        may_appear: the provider may still be processing the submission, so the job is looked up
         repeatedly.
         """
+        end = time.monotonic() + self.policy.job_lookup_timeout
         while True:
             job_id = await self._with_retries(partial(self.client.find, job, self._recorded_ids()))
-            is_recent = _age_seconds(job) <= self.policy.job_lookup_timeout
-            if job_id is not None or job.state == "lost" or not is_recent:
+            if job_id is not None or not may_appear or time.monotonic() >= end:
                 return job_id
             await asyncio.sleep(self.policy.poll_interval)
 
@@ -154,7 +152,7 @@ class BatchJobs(ActiveRun):
 
         async def submit_once() -> str:
             nonlocal is_retry, may_exist
-            existing = await self.client.find(job, self._recorded_ids()) if is_retry else None
+            existing = await self._find(job, may_exist) if is_retry else None
             is_retry = True
             try:
                 return existing or await self.client.submit(requests, job.key)
@@ -353,10 +351,3 @@ class BatchJobs(ActiveRun):
         count = len(self._active_jobs)
         jobs = f"{count} batch job{'s' if count > 1 else ''}"
         return {"note": _text("state", jobs=jobs, states=states, done=done, requests=requests)}
-
-
-def _age_seconds(job: Job) -> float:
-    """Return the seconds since the last record of a job."""
-    if job.at is None:
-        return math.inf
-    return (datetime.now(UTC) - datetime.fromisoformat(job.at)).total_seconds()
