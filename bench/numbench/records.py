@@ -236,6 +236,11 @@ class Response(Completion, frozen=True, kw_only=True):
             force_setattr(self, "extra", extra)
 
     @property
+    def known_cost(self) -> float | None:
+        """What is known of the cost: that of the failed attempts if that of the answer is not."""
+        return self.cost_of_failed_attempts if self.cost is None else self.cost
+
+    @property
     def request_id(self) -> str:
         """The id of the request that this is the response to."""
         return request_id(self.item_id, self.sample)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 from msgspec import structs
 from rich.console import Console
 
@@ -15,6 +16,7 @@ from numbench.errors import BadInput
 from numbench.models.catalogue import bundled_models
 from numbench.models.prices import Price, cost, find_price, load_model_map, with_cost
 from numbench.records import Completion, Usage
+from numbench.runner.active_run import CostLimitReached
 from numbench.runner.estimates import highest_costs
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
@@ -218,18 +220,27 @@ def test_a_price_ends_on_its_last_day(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_price_found_after_the_run_counts_in_reports_and_is_marked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """The cost of a failed attempt before an answer is known all the time."""
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     data, out = small_dataset(tmp_path / "data", 4), tmp_path / "run"
-    with servers.serve(
-        lambda _: servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
-    ) as server:
-        run_with(model="openai/some", base_url=server.url, dataset=data, out=out)
-    assert nb.load_scores([out])["cost"].isna().all()
-    stored = (out / "responses.jsonl").read_bytes()
-    set_prices(monkeypatch, tmp_path, {"openai/some": (2, 8)})
-    assert nb.load_scores([out])["cost"].tolist() == [pytest.approx(52e-6)] * 8
+
+    async def script(received: servers.ReceivedRequest) -> servers.Reply:
+        if received.number == 0:
+            error = {"message": "overloaded", "code": 503}
+            return web.json_response({"error": error, "usage": {"cost": 0.5}})
+        return servers.chat(usage={"prompt_tokens": 10, "completion_tokens": 4})
+
+    with servers.serve(script) as server:
+        of_run = {"model": "openai/some", "base_url": server.url, "dataset": data, "out": out}
+        assert run_with(**of_run, limit=2).cost == 2.0
+        assert nb.load_scores([out])["cost"].isna().all()
+        stored = (out / "responses.jsonl").read_bytes()
+        set_prices(monkeypatch, tmp_path, {"openai/some": (2, 8)})
+        with pytest.raises(CostLimitReached, match=r"\$2\.0002 spent, 0 answered now"):
+            run_with(**of_run, max_cost=2.2)
+    assert nb.load_scores([out])["cost"].dropna().tolist() == [pytest.approx(0.500052)] * 4
     report = nb.report([out], out=tmp_path / "report")
-    assert any("costs of 8 answers follow from a price found after" in w for w in report.warnings)
+    assert any("costs of 4 answers follow from a price found after" in w for w in report.warnings)
     assert (out / "responses.jsonl").read_bytes() == stored
 
 

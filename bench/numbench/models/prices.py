@@ -23,7 +23,7 @@ from numbench.journal.served_models import is_same_model
 from numbench.models.facts import LIST_PRICE_VALUES, bundled_tables, is_parameter, user_tables
 from numbench.models.facts import Price as Price
 from numbench.models.providers import find_provider
-from numbench.records import CACHE_WRITES, Completion, Usage
+from numbench.records import CACHE_WRITES, Completion, Response, Usage
 
 _LISTS = ("levels", "lacks")
 _PRICE_FIELDS = ("input", "output", "cache_write", "priced_up_to", "has_batch_price")
@@ -233,9 +233,10 @@ def with_cost(
 ) -> CompletionT:
     """Return `completion` with its cost and the source of that, if they are known.
 
-    A cost reported by the provider is kept. A price that varies gives no cost, nor does a tier or a
-    region of unknown price. discount: the share of the price that a batch job saves. surcharges:
-    factors on the price, by the tier or region that the answer names.
+    A cost reported by the provider is kept; one by price adds that of failed attempts. A price that
+    varies gives no cost, nor does a tier or a region of unknown price. discount: the share of the
+    price that a batch job saves. surcharges: factors on the price, by the tier or region that the
+    answer names.
     """
     if completion.cost_source is not None:
         return completion
@@ -245,7 +246,8 @@ def with_cost(
     if amount is None and price is not None and not price.varies and factor is not None:
         writes, read = extra.get(CACHE_WRITES), completion.usage.input or 0
         full = cost(completion.usage, price, min(writes, read) if type(writes) is int else 0)
-        amount = None if full is None else full * factor * (1 - discount)
+        failed = completion.known_cost if isinstance(completion, Response) else None
+        amount = None if full is None else full * factor * (1 - discount) + (failed or 0.0)
         source = price.basis + (", batch" if discount else "")
     if amount is None:
         return completion

@@ -236,7 +236,7 @@ class RunStats:
     def count_reply(self, task: str, response: Response) -> None:
         """Count the tokens and cost of a reply in this call, even if its conversation continues."""
         report = self.report
-        self.add(TaskProgress(task, cost=response.cost))
+        self.add(TaskProgress(task, cost=response.known_cost))
         report.input_tokens = _sum_of_known(report.input_tokens, response.usage.input)
         report.generated_tokens = _sum_of_known(report.generated_tokens, response.usage.generated)
         self.count_cost(response)
@@ -244,7 +244,7 @@ class RunStats:
     def count_cost(self, response: Response) -> None:
         """Count the cost of a result, whether or not it is an answer."""
         self.report.possibly_billed_attempts += response.possibly_billed_attempts
-        self.report.cost = _sum_of_known(self.report.cost, response.cost)
+        self.report.cost = _sum_of_known(self.report.cost, response.known_cost)
 
     def progress(self, **more: Any) -> RunProgress:
         """Return the progress, with the fields that only the workers or the jobs know."""

@@ -143,11 +143,11 @@ def _count_cost(
     prepared: PreparedRun, state: RunState, response: Response, item: Item | None
 ) -> None:
     task = item.task if item else prepared.dataset.task_of(response.item_id)
-    if response.cost is not None:
-        state.costs.add_cost(task, response.cost)
+    if (cost := response.known_cost) is not None:
+        state.costs.add_cost(task, cost)
         if item is not None:
-            state.paid[task] += response.cost
-    elif response.error is None:
+            state.paid[task] += cost
+    if response.cost is None and response.error is None:
         state.unpriced = response.item_id
     if attempts := response.possibly_billed_attempts:
         state.costs.add_possibly_billed(task, attempts, is_earlier=True)
