@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from numbench.cli import app
 from numbench.core.csv_files import read_csv
 from numbench.journal.run_folder import read_run
-from numbench.journal.served_models import ServedModels, is_same_model
-from numbench.records import Completion, Failure
+from numbench.journal.served_models import Effects, ServedModels, is_same_model
+from numbench.records import Completion, Failure, Response
 from numbench.runner import workers
 from numbench.runner.plan_table import plan_table
 from numbench.runner.planning import plan
@@ -28,6 +28,7 @@ from tests.support.command_line import Call
 from tests.support.run_fixtures import dataset, keys
 from tests.support.runs import INFO, MODEL, go
 from tests.support.servers import ReceivedRequest, Reply, serve
+from tests.support.tools import turn_of
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +61,12 @@ def test_each_of_model_provider_and_fingerprint_is_compared() -> None:
         "the answers come from 2 providers: p (2), q (1)",
         "the answers come from 2 system fingerprints: f (2), g (1)",
     ]
+    first = Response(item_id="x", served_model="b")
+    conversation = Response(item_id="x", served_model="a", turns=(first, first))
+    assert warnings_of(2 * [conversation], "a") == [
+        "asked for a, but 2 of 2 answers name another model: b (2)",
+        "the answers come from 2 models: a (2), b (2)",
+    ]
     failure = Failure(kind="item", message="x")
     assert warnings_of([Completion(served_model="a", error=failure), Completion()]) == []
     many = [Completion(served_model=str(n)) for n in range(9)]
@@ -86,7 +93,8 @@ def test_a_model_that_changes_between_calls_is_a_warning_of_run_and_report(
     assert warning in (tmp_path / "page" / "report.json").read_text()
 
 
-# What a server ignores: options of the run, fields and message of each answer, and the warning.
+# What a server ignores: options of the run, text and fields of each answer, and the warning.
+# Texts and models of the turns of a conversation are divided by bars.
 @each_row(__file__, "settings_without_effect")
 def test_a_setting_without_effect_is_a_warning_of_run_and_report(
     dataset: Path,
@@ -98,14 +106,27 @@ def test_a_setting_without_effect_is_a_warning_of_run_and_report(
 ) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         usage = {"prompt_tokens": 5, "completion_tokens": 7}
-        answer = text.replace("{number}", str(received.number))
-        return servers.chat(answer, usage=usage, model="some", **fields)
+        answer, model = (
+            each.split("|")[turn_of(received) % (1 + each.count("|"))]
+            for each in (
+                text.replace("{number}", str(received.number)),
+                fields.get("model", "some"),
+            )
+        )
+        return servers.chat(answer, usage=usage, **(fields | {"model": model}))
 
     with serve(script) as server:
         report = go(server, dataset, tmp_path / "run", tasks=["addition"], **options)
     assert [each[: len(warning)] for each in report.warnings] == [warning] * bool(warning)
     # The journal has the same answers.
     assert tuple(read_run(tmp_path / "run").served.warnings) == report.warnings
+
+
+def test_a_sample_that_is_asked_again_is_no_second_one() -> None:
+    effects = Effects("default", {"base_url": "http://127.0.0.1", "temperature": 0.7})
+    for sample, count in ((0, 0), (0, 0), (1, 1)):
+        effects.count(Response(item_id="x", sample=sample))
+        assert len(effects.warnings) == count
 
 
 def test_a_plan_says_what_limits_an_answer_of_a_server(dataset: Path, tmp_path: Path) -> None:

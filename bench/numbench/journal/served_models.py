@@ -73,25 +73,33 @@ class ServedModels:
             self._addresses = [*map(str, earlier), str(info.settings.get("base_url"))]
         self._effects = Effects(info.reasoning, info.settings)
         self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._by_others: Counter[bool] = Counter()
 
     def count(self, response: Completion) -> None:
-        """Count a response. What it does not name, and one without an answer, does not count."""
+        """Count a response, to a whole conversation once for each name in its replies.
+
+        What it does not name, and one without an answer, does not count.
+        """
         self._effects.count(response)
-        if response.error is not None:
-            return
-        for kind, name in (
-            ("models", response.served_model),
-            ("providers", response.provider),
-            ("system fingerprints", response.extra.get("system_fingerprint")),
+        replies = () if response.error else _replies(response)
+        models = {str(each.served_model) for each in replies if each.served_model is not None}
+        for kind, names in (
+            ("models", models),
+            ("providers", {each.provider for each in replies}),
+            ("system fingerprints", {each.extra.get("system_fingerprint") for each in replies}),
         ):
-            if name is not None:
-                self._counts[kind][str(name)] += 1
+            self._counts[kind].update(str(name) for name in names if name is not None)
+        if models:
+            self._by_others[any(map(self._is_other, models))] += 1
+
+    def _is_other(self, name: str) -> bool:
+        return self.asked is not None and not is_same_model(self.asked, name)
 
     @property
     def others(self) -> Counter[str]:
         """The number of answers by each model that is not the one asked."""
-        asked, counts = self.asked, self._counts["models"].items()
-        return Counter({name: n for name, n in counts if asked and not is_same_model(asked, name)})
+        counts = self._counts["models"].items()
+        return Counter({name: n for name, n in counts if self._is_other(name)})
 
     @property
     def answered_by(self) -> str:
@@ -109,7 +117,7 @@ class ServedModels:
         if self._addresses:
             warnings.append(_text("moved", addresses=", ".join(map(_shown, self._addresses))))
         if asked and others:
-            answers, count = self._counts["models"].total(), others.total()
+            answers, count = self._by_others.total(), self._by_others[True]
             about = {"asked": _shown(asked), "listed": _listed(others)}
             warnings.append(_text("other_model", answers=answers, others=count, **about))
         warnings += [
@@ -135,20 +143,20 @@ class Effects:
         self._is_structured = bool(settings.get("structured"))
         self._temperature = settings.get("temperature")
         self._counts: Counter[str] = Counter()
-        self._hashes: dict[str, int] = {}
+        self._first: dict[str, tuple[int, int]] = {}
         self._repeated: dict[str, bool] = {}
 
     def count(self, response: Completion) -> None:
-        """Count an answer. One that was cut off need not be complete JSON."""
+        """Count an answer, once for its conversation. If cut off, it need not be complete JSON."""
         if response.error is not None or response.finish_reason == "refusal":
             return
         counts, text = self._counts, response.text
         counts["answers"] += 1
-        counts["calls"] += len(response.calls)
+        counts["calls"] += sum(len(reply.calls) for reply in _replies(response))
         if self._expects_reasoning or self._is_structured:
             text, thinking, _ = separate_thinking(response.text)
-            shown = response.usage.reasoning or response.reasoning_text or thinking
-            counts["with_reasoning"] += bool(shown)
+            shown = any(each.usage.reasoning or each.reasoning_text for each in _replies(response))
+            counts["with_reasoning"] += shown or bool(thinking)
         is_cut_off = response.finish_reason == "length"
         if is_cut_off:
             counts["cut_off"] += 1
@@ -157,11 +165,11 @@ class Effects:
             counts["checked"] += 1
             counts["unstructured"] += start != "{" if is_cut_off else not _is_json(text)
         if self._temperature and isinstance(response, Response):
-            item, text_hash = response.item_id, hash(response.text)
-            if item in self._hashes:
-                is_same = self._hashes[item] == text_hash
-                self._repeated[item] = is_same and self._repeated.get(item, True)
-            self._hashes.setdefault(item, text_hash)
+            item, sample = response.item_id, (response.sample, hash(response.text))
+            first = self._first.setdefault(item, sample)
+            # A sample that is asked again is no other sample.
+            if first[0] != sample[0]:
+                self._repeated[item] = first[1] == sample[1] and self._repeated.get(item, True)
 
     @property
     def warnings(self) -> list[str]:
@@ -181,6 +189,11 @@ class Effects:
             for name, is_shown in is_missing.items()
             if is_shown and counts["answers"]
         ]
+
+
+def _replies(response: Completion) -> tuple[Completion, ...]:
+    """Return all replies of a conversation."""
+    return (*response.turns, response) if isinstance(response, Response) else (response,)
 
 
 def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -234,11 +234,11 @@ class ActiveRun(ABC):
 
         A reply with calls that have results unlocks the next request of its conversation.
         """
-        self.state.served.count(response)
         if response.is_continued:
             self.stats.count_reply(requested.task, response)
             return [requested._replace(turns=(*requested.turns, response))]
         whole = joined((*requested.turns, response))
+        self.state.served.count(whole)
         unlocked = self.source.record(requested, whole)
         self.stats.expect(each.item for each in unlocked)
         self.stats.count(requested.item, response, whole)

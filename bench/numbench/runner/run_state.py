@@ -108,9 +108,9 @@ def read_state(prepared: PreparedRun, judge: ScoreCallback | None = None) -> Run
         if uncollected := by_id.get(response.batch_job or ""):
             uncollected.discard(request_id)
         _count_cost(prepared, state, response, item)
-        state.served.count(response)
         state.was_reached |= response.error is None or response.error.status is not None
         response = state.conversations.join(response)
+        state.served.count(response)
         if response.error is None:
             state.outcomes[request_id] = answer_defect(response)
         elif state.outcomes.get(request_id, "error") in ("error", "failed"):
