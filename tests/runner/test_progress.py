@@ -4,6 +4,7 @@ import errno
 import io
 import re
 import sys
+from contextlib import redirect_stderr
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -207,7 +208,7 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
     assert (HIDE in capsys.readouterr().err) == has_table
 
 
-def test_a_closed_terminal_does_not_end_the_work() -> None:
+def test_a_closed_terminal_or_log_does_not_end_the_work() -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise OSError(errno.EIO, "Input/output error")
@@ -216,3 +217,5 @@ def test_a_closed_terminal_does_not_end_the_work() -> None:
     display(progress(seconds=1.0))
     display(progress(seconds=2.0))
     display.close()
+    with redirect_stderr(Closed()), show_progress("some", as_lines=True) as show:
+        show(progress(seconds=2.0))

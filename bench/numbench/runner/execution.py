@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
@@ -20,7 +19,7 @@ from numbench.runner.estimates import cost_limit_note, length_note
 from numbench.runner.prepare import prepare
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, ScoreCallback
-from numbench.runner.progress_display import show_progress
+from numbench.runner.progress_display import print_line, show_progress
 from numbench.runner.recorded_requests import record_requests
 from numbench.runner.request_source import (
     DatasetRequests,
@@ -133,7 +132,7 @@ def open_run(
     display: Any = nullcontext(on_progress)
     if on_progress is None:
         if note := cost_limit_note(prepared):
-            print(note, file=sys.stderr)
+            print_line(note)
         display = show_progress(prepared.title)
     concurrency = spec.concurrency or prepared.description.provider.concurrency
     is_paid_per_request = not spec.batch and prepared.description.route is not None
@@ -149,7 +148,7 @@ def open_run(
         if on_progress is None and (note := length_note(prepared)):
             again = sum(kind == "failed" for kind in state.outcomes.values())
             asked = f"; {again:,} questions that had no answer yet are asked again" if again else ""
-            print(f"{note}{asked}", file=sys.stderr)
+            print_line(f"{note}{asked}")
         budget.add(prepared.folder, state.costs)
         source = _open_source(prepared, judge, journal, state)
         requests = source.start()

@@ -37,6 +37,12 @@ def show_progress(name: str, as_lines: bool = False) -> closing[ProgressDisplay]
     return closing(ProgressDisplay(name, console))
 
 
+def print_line(text: str) -> None:
+    """Print a line on stderr. If the log is full or its reader gone, the work continues."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
 class ProgressDisplay:
     """A table on a terminal, redrawn a few times per second, or lines at intervals, and the end."""
 
@@ -76,7 +82,7 @@ class ProgressDisplay:
         if self._live is None:
             now = datetime.now().astimezone().isoformat(" ", timespec="seconds")
             line = printable(progress_line(progress, ended))
-            print(f"{now} {self._name}: {line}", file=sys.stderr, flush=True)
+            print_line(f"{now} {self._name}: {line}")
             return
         # The terminal may have been closed; the work continues without it.
         with suppress(OSError):
