@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from numbench.errors import NumbenchError
+from numbench.journal.repair import verify_run
 from numbench.journal.run_folder import SENT, iter_responses, lost_requests
 from numbench.journal.writer import Journal
 from numbench.records import ItemSample, Response
@@ -73,13 +74,15 @@ def test_a_log_that_was_cut_anywhere_loses_nothing_before_the_cut(tmp_path: Path
         assert [r.item_id for r in found] == [ITEMS[n].id for n in (0, 2)[: (len(sent) + 1) // 2]]
 
 
-def test_responses_are_still_found_after_a_repair_of_their_file(tmp_path: Path) -> None:
-    call(tmp_path, sent={0: 1}, stored=[0], free=[])
-    call(tmp_path, sent={1: 1, 2: 1}, stored=[1], free=[])
+def test_a_repair_of_the_responses_stores_what_was_in_flight(tmp_path: Path) -> None:
+    call(tmp_path, sent={0: 1, 1: 1}, stored=[0, 1], free=[])
+    call(tmp_path, sent={0: 1, 1: 1, 2: 1, 3: 1}, stored=[2, 3], free=[])
     path = tmp_path / "responses.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(lines[1])
-    assert [r.item_id for r in lost_requests(tmp_path)] == [ITEMS[2].id]
+    first, second, third, fourth = path.read_bytes().splitlines(keepends=True)
+    second = second.replace(b'"at":null', b'"at":"2025-01-01"')
+    path.write_bytes(first[:40] + b"\n" + second + third + b"\0" * 40 + fourth)
+    assert verify_run(tmp_path, repair=True).responses == 3
+    assert (lost(tmp_path), lost_requests(tmp_path)) == ({0: 1, 1: 1}, [])
 
 
 def test_the_log_of_a_call_that_could_not_store_everything_stays(

@@ -6,20 +6,28 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from numbench.core.jsonl import decode_error_message, open_for_reading, write_atomically
+from numbench.core.jsonl import decode_error_message, encode, open_for_reading, write_atomically
 from numbench.errors import BadInput
-from numbench.journal.run_folder import INFO, JOBS, RESPONSES, ROUNDS, run_lock
+from numbench.journal.run_folder import (
+    INFO,
+    JOBS,
+    RESPONSES,
+    ROUNDS,
+    SENT,
+    lost_requests,
+    run_lock,
+    whole_records,
+)
 from numbench.records import Job, Response, Round
 
 DAMAGED_SUFFIX = ".damaged"
-_BETWEEN_RECORDS = re.compile(rb'(?<=\})[\s\0]*(?=\{")')
 _ITEM_ID = re.compile(rb'"item_id":"([^"\\]{1,200})"')
 
 
@@ -47,7 +55,8 @@ def verify_run(folder: Path, repair: bool = False) -> RunFiles:
     """Return the state of the run in `folder` before a repair.
 
     repair: rewrite damaged files without what cannot be read; the originals are kept beside them
-    with the suffix `.damaged`. Raises BadInput if there is no run, or another process writes it.
+    with the suffix `.damaged`. Requests that a killed call left without a response are stored, as a
+    resume does. Raises BadInput if there is no run, or another process writes it.
     """
     if not (folder / INFO).is_file():
         raise BadInput(f"{folder}: no run here ({INFO} is missing)")
@@ -58,11 +67,15 @@ def verify_run(folder: Path, repair: bool = False) -> RunFiles:
             path = folder / name
             kept: list[bytes] = []
             damaged = list(_read(path, kind, kept)) if path.exists() else []
-            if damaged and repair:
-                shutil.copy2(path, _backup_path(path))
-                write_atomically(path, b"".join(kept))
             damage += damaged
             counts[name] = len(kept)
+            if damaged and repair:
+                shutil.copy2(path, _backup_path(path))
+                # Their log tells them by the size that the file had before.
+                lost = lost_requests(folder) if name == RESPONSES else []
+                write_atomically(path, b"".join((*kept, *map(encode, lost))))
+                if lost:
+                    (folder / SENT).unlink()
     return RunFiles(counts[RESPONSES], tuple(damage))
 
 
@@ -80,17 +93,9 @@ def _read(path: Path, kind: type[Response | Job | Round], kept: list[bytes]) -> 
                     return
                 found = _ITEM_ID.search(line)
                 item_id = found[1].decode("utf-8", "replace") if found else None
-                whole = list(_whole_records(line, decoder))
+                whole = list(whole_records(line, decoder))
                 kept += whole
                 yield Damage(path, number, decode_error_message(error), item_id, len(whole))
-
-
-def _whole_records(line: bytes, decoder: msgspec.json.Decoder[Any]) -> Iterator[bytes]:
-    """Yield the records in a damaged line: after zeros or a mark, or joined to another one."""
-    for text in _BETWEEN_RECORDS.split(line[line.find(b'{"') : line.rfind(b"}") + 1]):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            decoder.decode(text)
-            yield text + b"\n"
 
 
 def _backup_path(path: Path) -> Path:

@@ -5,6 +5,7 @@ A run folder has one writer at a time, `numbench.journal.writer.Journal`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from contextlib import ExitStack, contextmanager, suppress
@@ -40,6 +41,8 @@ ROUNDS = "rounds.jsonl"
 SENT = ".sent-requests.jsonl"
 """Log of sent requests, so that a killed process leaves a record of those in flight."""
 LOCK = ".lock"
+
+_BETWEEN_RECORDS = re.compile(rb'(?<=\})[\s\0]*(?=\{")')
 
 T = TypeVar("T")
 
@@ -223,7 +226,7 @@ def read_rounds(folder: Path) -> list[Round]:
 
 
 class SentLine(Struct, frozen=True, omit_defaults=True):
-    """One line: in the first, the size of `responses.jsonl` when the call began.
+    """One line: in the first, the time and the size of `responses.jsonl` when the call began.
 
     change: 1 if an attempt is sent, -1 if one has ended and is not billed.
     """
@@ -233,6 +236,7 @@ class SentLine(Struct, frozen=True, omit_defaults=True):
     turn: int = 0
     change: int = 0
     responses_bytes: int = 0
+    at: str = ""
 
 
 def lost_requests(folder: Path) -> list[Response]:
@@ -240,13 +244,15 @@ def lost_requests(folder: Path) -> list[Response]:
 
     It counts the attempts that may have been billed.
     """
-    start, counts = 0, Counter[tuple[str, int, int]]()
+    start, began, counts = 0, "", Counter[tuple[str, int, int]]()
     for line in _readable_lines(folder / SENT, SentLine):
-        start += line.responses_bytes
+        start, began = max(start, line.responses_bytes), max(began, line.at)
         counts[line.item_id, line.sample, line.turn] += line.change
     in_flight = +counts  # without what has ended
     for response in _readable_lines(folder / RESPONSES, Response, start) if in_flight else ():
-        del in_flight[response.item_id, response.sample, response.turn]
+        # One of an earlier call is read if damage has moved the lines.
+        if (response.at or began) >= began:
+            del in_flight[response.item_id, response.sample, response.turn]
     message = "the process was killed before the answer arrived"
     failure = Failure(kind="transient", message=message, possibly_billed=True)
     return [
@@ -264,16 +270,27 @@ def lost_requests(folder: Path) -> list[Response]:
 
 
 def _readable_lines(path: Path, kind: type[T], start: int = 0) -> Iterator[T]:
-    """Yield the records from an offset that can be read; all if the file was rewritten since."""
+    """Yield the records from an offset that can be read; all if the file does not fit it."""
     if not path.exists():
         return
     with path.open("rb") as file:
         file.seek(max(0, start - 1))
         if start and file.read(1) != b"\n":
             file.seek(0)
+        decoder = msgspec.json.Decoder(kind)
         for line in file:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                yield msgspec.json.decode(line, type=kind)
+            yield from map(decoder.decode, whole_records(line, decoder))
+
+
+def whole_records(line: bytes, decoder: msgspec.json.Decoder[T]) -> Iterator[bytes]:
+    """Yield the records in a line: if it is damaged, after zeros or a mark, or joined to another.
+
+    Each is a line of its own.
+    """
+    for text in _BETWEEN_RECORDS.split(line[line.find(b'{"') : line.rfind(b"}") + 1]):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            decoder.decode(text)
+            yield text + b"\n"
 
 
 def timestamp() -> str:

@@ -27,6 +27,7 @@ from numbench.journal.run_folder import (
     lost_requests,
     resumed_info,
     run_lock,
+    timestamp,
 )
 from numbench.records import ItemSample, Job, Response, Round, RunInfo
 
@@ -176,5 +177,5 @@ class Journal(AbstractContextManager["Journal"]):
     def _open_sent(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         log = os.open(self.folder / SENT, flags, 0o644)
-        os.write(log, jsonl.encode(SentLine(responses_bytes=self._file.size)))
+        os.write(log, jsonl.encode(SentLine(responses_bytes=self._file.size, at=timestamp())))
         return log
