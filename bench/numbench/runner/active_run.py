@@ -19,7 +19,7 @@ from numbench.models import Model, ModelDescription
 from numbench.models.facts import WAYS_OUT
 from numbench.models.failures import Unreached
 from numbench.records import Completion, Failure, ItemSample, Job, Response
-from numbench.runner.budget import Budget
+from numbench.runner.budget import ROUNDING_TOLERANCE, Budget
 from numbench.runner.prepared_run import PreparedRun
 from numbench.runner.progress import ProgressCallback, RunReport, RunStats
 from numbench.runner.request_source import RequestSource
@@ -257,7 +257,7 @@ def limit_message(budget: Budget, report: RunReport) -> str:
         advice, name = " without --max-cost", "no_cost"
     elif budget.lost_before_any_cost:
         advice, name = "", "lost"
-    elif budget.spent > budget.max_cost:
+    elif budget.spent > budget.max_cost * ROUNDING_TOLERANCE:
         name = "exceeded" if report.completed else "spent_before"
     reason = _text(name, max_cost=budget.max_cost, lost=budget.lost_before_any_cost)
     state = report.describe(f"the same command{advice} continues")

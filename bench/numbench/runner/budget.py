@@ -14,7 +14,7 @@ from pathlib import Path
 
 from numbench.records import Completion, ItemSample
 
-_ROUNDING_TOLERANCE = 1 + 1e-9
+ROUNDING_TOLERANCE = 1 + 1e-9
 """Sums of dollars are binary fractions: a limit of 1 allows ten times 0.1."""
 
 _TAIL_FACTOR = 10.0
@@ -119,7 +119,7 @@ class Budget:
         """Whether the limit covers every request in flight, also if it is sent once more."""
         is_alone = self.in_flight <= 1
         needed = sum(run.committed + run.tail_margin(is_alone) for run in self._runs.values())
-        return needed <= self.max_cost * _ROUNDING_TOLERANCE
+        return needed <= self.max_cost * ROUNDING_TOLERANCE
 
     @property
     def tasks(self) -> list[TaskCosts]:
