@@ -202,7 +202,7 @@ class BatchJobs(ActiveRun):
     def _awaits_results(self, job: Job, results: Mapping[str, Completion]) -> bool:
         """Return whether a finished job may get the rest of its results, which some add later."""
         status, policy = self._status[job.key], self.policy
-        expected = status.done if status.answers is not None else len(job.items)
+        expected = len(job.items) if status.answers is None else min(status.done, len(job.items))
         waited = time.monotonic() - self._finished.setdefault(job.key, time.monotonic())
         lacks_answers = self._lacks_answers(job, results)
         patience = policy.outage_timeout if lacks_answers else policy.job_lookup_timeout
