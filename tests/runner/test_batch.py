@@ -288,7 +288,7 @@ def test_retries_in_a_job_are_collected_by_any_later_call(dataset: Path, tmp_pat
 
 
 @EVERY
-@pytest.mark.parametrize(("status", "text"), [(502, ""), (200, "{}"), (200, "<")])
+@pytest.mark.parametrize(("status", "text"), [(502, ""), (200, "{}"), (200, "<"), (401, "")])
 def test_a_job_whose_id_was_lost_is_found_by_its_key_as_soon_as_it_is_listed(
     dataset: Path, tmp_path: Path, model: str, provider_of: Providers, status: int, text: str
 ) -> None:
@@ -306,9 +306,13 @@ def test_a_job_whose_id_was_lost_is_found_by_its_key_as_soon_as_it_is_listed(
             return web.Response(status=status, text=text)
         return reply
 
+    out, options = tmp_path / "run", {"batch": True, "policy": {"job_lookup_timeout": 100.0}}
     with serve(script) as server:
-        policy = {"job_lookup_timeout": 100.0}
-        report = go(server, dataset, tmp_path / "run", model=model, batch=True, policy=policy)
+        if status == 401:
+            with pytest.raises(NumbenchError, match="401"):
+                go(server, dataset, out, model=model, **options)
+            assert states(out) == ["planned"]
+        report = go(server, dataset, out, model=model, **options)
     assert (report.answered, len(provider.jobs)) == (10, 1)
     assert set(provider.received.values()) == {1}
 
@@ -331,30 +335,6 @@ def test_a_job_without_a_visible_key_is_not_taken_for_another_job_of_its_run(
     assert set(provider.received.values()) == {1}
     ids = [job.id for job in read_jobs(tmp_path / "run").values()]
     assert sorted(map(str, ids)) == ["msgbatch_0", "msgbatch_1"]
-
-
-def test_a_job_that_is_listed_late_is_not_submitted_twice(dataset: Path, tmp_path: Path) -> None:
-    """The submission is cut off while the provider processes it, so the job is not listed yet."""
-    policy = {"job_lookup_timeout": 100.0}
-    provider, lists = Provider(), 0
-
-    async def script(received: ReceivedRequest) -> Reply:
-        nonlocal lists
-        if (received.request.method, received.path) == ("POST", "/batches") and not provider.jobs:
-            await provider(received)
-            return servers.error(401)
-        if (received.request.method, received.path) == ("GET", "/batches"):
-            lists += 1
-            if lists < 2:
-                return web.json_response({"data": [], "has_more": False})
-        return await provider(received)
-
-    with serve(script) as server:
-        with pytest.raises(NumbenchError, match="401"):
-            go(server, dataset, tmp_path / "run", batch=True, policy=policy)
-        assert states(tmp_path / "run") == ["planned"]
-        assert go(server, dataset, tmp_path / "run", batch=True, policy=policy).answered == 10
-    assert len(provider.jobs) == 1
 
 
 CALL = (

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from numbench.errors import NumbenchError
-from numbench.journal.run_folder import iter_responses, lost_requests
+from numbench.journal.run_folder import JOBS, iter_responses, lost_requests
 from numbench.models.base import Message, RequestSettings
 from numbench.models.failures import connection_failure, failed_completion
 from numbench.models.hosted_model import HostedModel
@@ -216,7 +216,10 @@ def test_results_of_a_job_that_was_given_up_and_found_again_are_stored(
     with serve(script) as server:
         with pytest.raises(NumbenchError, match="401"):
             go(server, dataset, out, batch=True, policy=policy)
-        go(server, dataset, out, batch=True, policy=policy)
+        # The clock was wrong when the first job was planned.
+        jobs = (out / JOBS).read_bytes()
+        (out / JOBS).write_bytes(jobs.replace(b'"at":"2', b'"at":"3'))
+        go(server, dataset, out, batch=True, policy=policy, time_limit=60.0)
         assert states(out) == ["lost", "collected"]
         assert (answers(out), len(provider.jobs)) == (10, 2)
         is_listed = True

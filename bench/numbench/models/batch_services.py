@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import msgspec
@@ -182,10 +182,11 @@ class AnthropicBatchService(BatchService):
 
 
 def _is_older(listed: JsonObject, job: Job) -> bool:
-    """Return whether a job was created before `job` was planned."""
+    """Return whether a job was created before `job` was planned, if the clock was right then."""
     try:
         created = datetime.fromisoformat(text_or_repr(listed.get("created_at")))
-        return created < datetime.fromisoformat(job.at or "") - _CLOCK_TOLERANCE
+        planned = datetime.fromisoformat(job.at or "")
+        return created < planned - _CLOCK_TOLERANCE and planned <= datetime.now(UTC)
     except (TypeError, ValueError):
         return False
 
