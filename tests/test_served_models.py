@@ -106,13 +106,9 @@ def test_a_setting_without_effect_is_a_warning_of_run_and_report(
 ) -> None:
     async def script(received: ReceivedRequest) -> Reply:
         usage = {"prompt_tokens": 5, "completion_tokens": 7}
-        answer, model = (
-            each.split("|")[turn_of(received) % (1 + each.count("|"))]
-            for each in (
-                text.replace("{number}", str(received.number)),
-                fields.get("model", "some"),
-            )
-        )
+        parts = text.replace("{number}", str(received.number)), fields.get("model", "some")
+        turns = (each.split("|") for each in parts)
+        answer, model = (each[turn_of(received) % len(each)] for each in turns)
         return servers.chat(answer, usage=usage, **(fields | {"model": model}))
 
     with serve(script) as server:

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from numbench.records import Failure, Item, Response, Usage
+from numbench.records import Item, Response, Usage
 from numbench.runner.progress import RunProgress, RunStats, TaskProgress, judged
 from numbench.runner.progress_display import ProgressDisplay, progress_line, run_view, show_progress
 from numbench.tasks import PAPER_TASKS, SCALED_TASKS
 from numbench.tasks.items import make_item
-
-FAILED = Response(item_id="x", error=Failure(kind="item", message="no"))
 
 
 class Clock:
