@@ -102,6 +102,9 @@ def _read(
     """Return the status of a response and its answer; without one, what is wrong with its text."""
     if response is None:
         return "missing", None, None
+    if response.error is not None:
+        # Its text is not the answer: a conversation may not have ended.
+        return "error", None, None
     kind, is_cut_off = TASKS[item.task].answer_kind, response.finish_reason == "length"
     text, _, is_open = separate_thinking(shorten_endless(response.text))
     if parsed := parse_answer(text, kind, is_cut_off):

@@ -51,7 +51,8 @@ def score_paper(item: Item, response: Response | None, label: Answer | None = No
     status: Status = "missing"
     match, log_smape = False, 0.0
     if response is not None:
-        status, parsed = unparsed_status(response), parse_paper(response.text, item.task)
+        status = unparsed_status(response)
+        parsed = None if status == "error" else parse_paper(response.text, item.task)
     if parsed is not None:
         status, truth = "ok", answer_text(item.answer if label is None else label)
         if is_graded:
