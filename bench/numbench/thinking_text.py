@@ -30,7 +30,8 @@ _OPENING_TAGS = {closing: opening for opening, closing in _SPECIAL_TAGS.items()}
 _TAG = re.compile(
     r"(?i:(?:<|&lt;)(?P<end>/?)(?:seed:)?"
     r"(?P<name>think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|cot)"
-    r"(?:\s[^<>&]{0,99})?(?:>|&gt;))|" + "|".join(map(re.escape, [*_SPECIAL_TAGS, *_OPENING_TAGS]))
+    r"(?:\s[^<>&]{0,99})?(?<!/)(?:>|&gt;))|"
+    + "|".join(map(re.escape, [*_SPECIAL_TAGS, *_OPENING_TAGS]))
 )
 # A text that mentions a tag has words before it on its line, and quotes or such a word around it.
 _QUOTES = frozenset("`'\"“”‘’")

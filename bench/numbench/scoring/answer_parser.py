@@ -148,6 +148,10 @@ def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
     ended = next(iter(deque(_ANSWER.finditer(text), 1)), None)
     start = ended.end() if ended else 0
     key = next(iter(deque(_VALUE_START.finditer(text, start), 1)), None)
+    if last := key or ended:
+        value = _decoded_answer(text, last.start())
+        if value is not None:
+            return _parsed(_read_json(value, kind), "object")
     if ended is None:
         value = _read_endless(text, key.end()) if key and kind == "number" else None
         return _parsed(value, "unclosed")
@@ -163,6 +167,15 @@ def _read_object(text: str, kind: AnswerKind) -> ParsedAnswer | None:
         read_value(raw.strip("' \t\r\n").removesuffix(","), kind),
         "object" if "}" in text[ended.end() :] else "unclosed",
     )
+
+
+def _decoded_answer(text: str, key: int) -> object:
+    """Return the value in the JSON object whose last key is at `key`; None if it is not JSON."""
+    try:
+        found, end = _DECODER.raw_decode(text, text.rfind("{", 0, key))
+    except (ValueError, RecursionError, IndexError):
+        return None
+    return found.get("answer") if isinstance(found, dict) and end > key else None
 
 
 def _read_endless(text: str, start: int) -> Decimal | None:
