@@ -11,6 +11,14 @@ import pytest
 from numbench.journal.run_folder import iter_responses, read_run
 from tests.support import servers
 from tests.support.command_line import CONCURRENCY, start
+from tests.support.horizon_runs import (
+    assert_nothing_was_asked_twice,
+    assert_same_measurement,
+    kill_often,
+    measure,
+    model,
+    read_outcomes,
+)
 from tests.support.runs import KEY, questions, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, serve
 from tests.support.tools import answering, calling, expression, turn_of
@@ -103,3 +111,23 @@ def test_every_turn_is_in_the_journal_and_none_is_paid_for_twice(tmp_path: Path)
     whole = read_run(killed.out).responses.values()
     assert {len(each.turns) for each in whole} == {TURNS - 1}
     assert {each.usage.generated for each in whole} == {4 * TURNS}
+
+
+KILLS = 50
+TASKS = ("long_addition", "long_division", "long_max", "long_sorting", "chain", "copy")
+SPEC = {"precision": 0.12, "max_items": 150, "max_size": 64}
+
+
+def test_a_measurement_that_is_killed_50_times_is_that_of_an_uninterrupted_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serve(model) as server:
+        measure(server, tmp_path / "whole", **SPEC, tasks=TASKS)
+    items = sum(map(len, read_outcomes(tmp_path / "whole").values()))
+    longest = items // KILLS
+    assert longest > 5
+    server = kill_often(tmp_path / "run", KILLS, longest, random.Random(0), SPEC, TASKS)
+    assert len({received.headers["host"] for received in server.received}) == 1
+    assert_nothing_was_asked_twice(server, tmp_path / "run")
+    assert_same_measurement(tmp_path / "run", tmp_path / "whole")

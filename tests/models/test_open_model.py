@@ -9,12 +9,14 @@ from numbench.errors import BadInput
 from numbench.models import Server, describe_model, missing_key, open_model
 from numbench.models.catalogue import describe_hosted, named_models
 from numbench.models.hosted_model import HostedModel
+from numbench.models.http_client import server_context
 from numbench.models.providers import all_providers
 from numbench.runner.planning import plan
 from numbench.runner.spec import RunSpec
 from tests.models.adapter_calls import KEY
 from tests.support.case_tables import each_case, each_row, read_lines
-from tests.support.command_line import imported_by
+from tests.support.command_line import CommandLine, imported_by
+from tests.support.servers import chat, serve
 
 
 @pytest.fixture(autouse=True)
@@ -182,3 +184,28 @@ def test_another_server_gets_only_what_options_say(
                 describe_model(model, level, Server(host))
         else:
             assert describe_model(model, level, Server(host)).settings.structured
+
+
+ONE = {"id": "some", "max_model_len": 1024}
+OTHERS: dict[object, object] = {"a list alone": [ONE]}
+OTHERS |= {"too long": {"data": [ONE], "more": "x" * 2**21}}
+
+
+# A server with one model may answer under any name.
+@each_row(__file__, "listed_models")
+def test_the_context_is_what_the_server_lists(
+    tmp_path: Path, listed: object, context: int | None
+) -> None:
+    numbench = CommandLine(tmp_path, None)
+    with serve(lambda _: chat()) as server:
+        server.models = OTHERS[listed] if isinstance(listed, str) else listed
+        assert server_context(f"{server.url}/v1/", "some") == context
+        url = f"--base-url={server.url}/v1"
+        asked = ("run", "--model=openai/some", url, "--limit=1", "--dry-run")
+        plan = " ".join(numbench(*asked).split())
+        told = f" ({context:,} tokens with the prompt)" if context else ""
+        assert f"limited by the server's context only{told}; --max-tokens N sets a limit" in plan
+        assert "Facts about the model" not in plan
+        assert "Length of an answer" not in numbench(*asked, "--max-tokens", "5")
+        assert not server.received
+    assert server_context(server.url, "some") is server_context("http://[", "some") is None

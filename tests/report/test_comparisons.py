@@ -1,19 +1,25 @@
 """Comparisons of runs, recomputed from the answers with plain loops."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import numbench as nb
 from numbench.dataset.settings import POOL_SIZE
+from numbench.records import Answer
 from numbench.reporting.comparisons import ALL, Comparisons, compare_runs
 from numbench.reporting.data import ReportData
+from numbench.reporting.digit_alignment import align_digits
 from numbench.scoring import score_run
 from tests.report import large_runs
+from tests.support.case_tables import each_row
 
 SIZE = 60
 TASKS = ("addition", "mean", "std")
@@ -185,3 +191,28 @@ def test_runs_with_different_tasks_are_compared_on_those_of_both(tmp_path: Path)
     indices = {run.model: index for index, run in enumerate(ranked.runs)}
     assert ranked.ranks["std"].keys() == {indices["every"], indices["some"]}
     assert not ranked.ranks["all"], "only one run has all tasks"
+
+
+@each_row(__file__, "first_differences")
+def test_the_first_difference_by_place_value(
+    answer: Answer, truth: Answer, shift: int, at: int | None
+) -> None:
+    assert align_digits(answer, truth) == (shift, at)
+
+
+plain = st.decimals(min_value=-(10**12), max_value=10**12, allow_nan=False, places=6).map(
+    lambda value: f"{value.normalize():f}"
+)
+
+
+@given(plain, plain)
+def test_both_lines_are_equal_up_to_the_first_difference(answer: str, truth: str) -> None:
+    shift, at = align_digits(answer, truth)
+    assert (at is None) == (Decimal(answer) == Decimal(truth))
+    lines = [" " * max(0, shift) + answer, " " * max(0, -shift) + truth]
+    points = {line.index(".") if "." in line else len(line) for line in lines}
+    assert len(points) == 1
+    if at is not None:
+        one, other = (line if "." in line else f"{line}." for line in lines)
+        one, other = one.ljust(at + 1, "0"), other.ljust(at + 1, "0")
+        assert one[:at] == other[:at] and one[at] != other[at]
