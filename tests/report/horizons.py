@@ -79,7 +79,7 @@ def write_measurement(
     display: str = "GPT 5",
     reasoning: str = "minimal",
     each: int = 8,
-    max_items: int = 60,
+    max_items: int = 40,
     seed: int = 1,
     largest: int = 64,
     share: float = 1.0,

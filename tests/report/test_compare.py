@@ -335,7 +335,9 @@ def test_ratios_beyond_the_sizes_are_bounds_or_not_known(
     assert task.texts[2] == ""
 
 
-def test_missing_tasks_of_a_measurement_fail_unless_partial(measured: dict[str, Path]) -> None:
+def test_what_a_measurement_lacks_fails_unless_partial(
+    measured: dict[str, Path], tmp_path: Path
+) -> None:
     with pytest.raises(BadInput, match=r"--on mean: .*old has no such task"):
         compare(measured["old"], measured["same"], on=["copy", "mean"])
     failures = compare(measured["old"], measured["fewer"]).failures
@@ -346,6 +348,14 @@ def test_missing_tasks_of_a_measurement_fail_unless_partial(measured: dict[str, 
     assert not result.failures
     assert "Partial: Long mult, Copy missing from the new run." in result.notes
     assert any("compared up to the smaller one: Long add 64" in note for note in result.notes)
+    file = write_measurement(tmp_path / "part", HORIZONS) / "responses.jsonl"
+    for kept, said in ((20, "Long add unfinished, or with fewer than 6"), (0, "too few common")):
+        file.write_text("\n".join(file.read_text().splitlines()[:kept]))
+        result = compare(measured["old"], file.parent)
+        assert len(result.tasks) == bool(kept) and said in result.summary
+        assert bool(compare(measured["old"], file.parent, partial=True).failures) == (not kept)
+    with pytest.raises(BadInput, match="no answered items"):
+        compare(file.parent, measured["old"])
 
 
 def test_a_measurement_is_compared_with_another_only(

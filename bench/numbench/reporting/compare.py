@@ -113,7 +113,7 @@ def compare_scores(
     old_items, new_items = _chosen_tasks([(old, before.items), (new, after.items)], on)
     both = [task for task in old_items if task in new_items]
     if not any(any(items.values()) for items in old_items.values()):
-        raise BadInput(f"{old}: no answered items to compare with")
+        raise BadInput(_text("unanswered", old=old))
     common = max(len(old_items[task].keys() & new_items[task].keys()) for task in both)
     if common < MIN_COMMON and not partial:
         counts = {"common": common, "needed": MIN_COMMON}
@@ -183,7 +183,7 @@ def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[s
         return
     few = [task_name(task.task) for task in decisive if task.detectable is None]
     if few or not decisive:
-        yield "too few common answers to find any drop" + f": {', '.join(few)}" * bool(few)
+        yield _text("too_few") + f": {', '.join(few)}" * bool(few)
     for task in decisive:
         if task.detectable is not None and task.detectable > task.old:
             name, least = task_name(task.task), task.detectable
@@ -354,7 +354,10 @@ def compare_sizes(
     """Compare two measurements of problem sizes by h50; see `compare`."""
     folders = old_run.path, new_run.path
     before, after = _chosen_tasks([(each, read_horizons(each)) for each in folders], on)
-    common = [task for task in before if task in after]
+    if not any(each.items for each in before.values()):
+        raise BadInput(_text("unanswered", old=old_run.path))
+    answers = {task: min(before[task].items, after[task].items) for task in before if task in after}
+    common = [task for task, count in answers.items() if count]
     shifts = [compare_horizons(before[task], after[task]) for task in common]
     p_values = holm([shift.p for shift in shifts])
     tasks = tuple(
@@ -369,19 +372,24 @@ def compare_sizes(
     ]
     if limited:
         notes.append(_text("largest_sizes", tasks=", ".join(limited)))
-    notes += only_in("new", [task for task in after if task not in before])
-    lacking = ", ".join(task_name(task) for task in before if task not in after)
-    gaps = [_text("missing", tasks=lacking)] if lacking else []
+    notes += only_in("new", [t for t, each in after.items() if each.items and t not in common])
+    gaps = {
+        "missing": [t for t, each in before.items() if each.items and t not in common],
+        "cut_off": [t for t in common if after[t].stop is None or after[t].items < MIN_COMMON],
+    }
     first, second = (compared_run(run.path, run.info, "", {}) for run in (old_run, new_run))
     differences = setting_differences(old_run.info, new_run.info)
     served = _served(old_run.served.warnings, new_run.served.warnings)
     notes = [*served, *differences.values(), *notes]
-    failures = tuple(worse_tasks(tasks))
+    is_blind = max(answers.values()) < MIN_COMMON
+    failures = (*worse_tasks(tasks), *[_text("too_few")] * is_blind)
     result = Regression(
         "problem sizes", first, second, tasks, tuple(notes), failures,
         differs_in=tuple(differences),
     )  # fmt: skip
-    return with_gaps(result, gaps, partial)
+    listed = {gap: ", ".join(map(task_name, tasks)) for gap, tasks in gaps.items() if tasks}
+    said = [_text(gap, tasks=tasks, needed=MIN_COMMON) for gap, tasks in listed.items()]
+    return with_gaps(result, said, partial)
 
 
 def _compared_size(
@@ -413,5 +421,6 @@ def _ratio(old: TaskHorizon, new: TaskHorizon, shift: HorizonShift) -> str:
 def _fits(name: str, horizons: dict[str, TaskHorizon], tasks: Sequence[str]) -> Iterator[str]:
     if doubtful := [task_name(t) for t in tasks if not horizons[t].fits or horizons[t].is_doubtful]:
         yield _text("doubtful_fits", name=name, tasks=", ".join(doubtful))
-    if unfinished := [task_name(t) for t in tasks if horizons[t].stop is None]:
-        yield _text("unfinished", name=name, tasks=", ".join(unfinished))
+    unfinished = [task_name(t) for t in tasks if horizons[t].stop is None]
+    if unfinished and name == "old":
+        yield _text("unfinished", tasks=", ".join(unfinished))
