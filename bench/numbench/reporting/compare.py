@@ -127,7 +127,7 @@ def compare_scores(
     decisive = [task for task in tasks if task.decides]
     failures = list(worse_tasks(decisive) if margin is None else _not_excluded(decisive, margin))
     failures += _blind(decisive, margin)
-    gaps = list(_gaps(old_items, new_items, after.info.samples))
+    gaps = list(_gaps(old_items, new_items, min(each.info.samples for each in (before, after))))
     untested = [task_name(task) for task in both if task not in {task.task for task in tasks}]
     if untested and margin is not None:
         gaps.append(_text("nothing_excluded", tasks=", ".join(untested)))
@@ -191,7 +191,7 @@ def _blind(decisive: Sequence[ComparedTask], margin: float | None) -> Iterator[s
 
 
 def _gaps(old: ItemsByTask, new: ItemsByTask, samples: int) -> Iterator[str]:
-    """Yield which tasks and answers only the old run has. samples: of the new one, per item."""
+    """Yield which tasks and answers only the old run has. samples: per item, in both."""
     if missing := [task_name(task) for task in old if task not in new]:
         what = missing[0] if len(missing) == 1 else f"{len(missing)} of {len(old)} tasks"
         yield _text("missing", tasks=what)
@@ -243,7 +243,8 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of a run, to compare later runs with: a file of `numbench export --to baseline`.
 
     path: of the run. scores: task → score in percent per question, in the order of the run's
-    questions; null without an answer.
+    questions; null without an answer. answers: likewise, the number of answers per question; older
+    files lack it.
     """
 
     path: str
@@ -252,14 +253,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     protocol: ProtocolName
     signatures: dict[str, str]
     scores: dict[str, tuple[Annotated[float, msgspec.Meta(ge=0, le=100)] | None, ...]]
+    answers: dict[str, tuple[int, ...]] = {}
     schema: Schema = SCHEMA
 
 
 ItemsByTask = Mapping[str, Mapping[str, int]]
-"""The ids of a task's items in a run, and the number of answers to each.
-
-A baseline does not say how many; they count as one.
-"""
+"""The ids of a task's items in a run, and the number of answers to each."""
 
 
 class Side(NamedTuple):
@@ -297,6 +296,7 @@ def write_baseline(run: Path, file: Path, protocol: ProtocolName = "exact") -> N
     baseline = Baseline(
         path=scored.path.name, info=info, dataset=side.run.dataset, protocol=protocol,
         signatures=dict(side.run.signatures), scores=scores,
+        answers={task: tuple(counts.values()) for task, counts in side.items.items()},
     )  # fmt: skip
     jsonl.write_atomically(file, msgspec.json.encode(baseline) + b"\n")
 
@@ -316,12 +316,14 @@ def read_baseline(file: Path, protocol: ProtocolName, datasets: Sequence[Dataset
         if task not in dataset.by_task:
             raise BadInput(f"{file}: dataset {baseline.dataset} has no task {task!r}")
         asked = [item.id for item in info.select_items(dataset.by_task[task])]
-        if len(asked) != len(scores):
+        unknown = [info.samples * (score is not None) for score in scores]
+        answers = baseline.answers.get(task, unknown)
+        if {len(scores), len(answers)} != {len(asked)}:
             raise BadInput(f"{file}: {len(scores)} scores of {task}, not {len(asked)}")
         known = zip(asked, scores, strict=True)
         answered = {item_id: score for item_id, score in known if score is not None}
         values[task] = task_values(dataset, task, [*answered], {"score": [*answered.values()]})
-        items[task] = {item_id: int(item_id in answered) for item_id in asked}
+        items[task] = dict(zip(asked, answers, strict=True))
     return Side(run, info, RunValues(sha256, values), items)
 
 
