@@ -201,7 +201,9 @@ def _usage(usage: ModelUsage | None, text: str) -> Usage:
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     generated, reasoning = usage.output_tokens, usage.reasoning_tokens
     rest = usage.total_tokens - usage.input_tokens - generated
-    if reasoning and rest in (reasoning, cached + reasoning):
+    # Cached input explains as many tokens, unless the output is too small for the reasoning.
+    is_cached = rest == cached and generated >= (reasoning or 0)
+    if reasoning and not is_cached and rest in (reasoning, cached + reasoning):
         generated, rest = generated + reasoning, rest - reasoning
     includes_cached = rest == 0
     return Usage(
