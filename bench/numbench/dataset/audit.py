@@ -99,8 +99,9 @@ def parse_label(location: str, column: str, prompt: str, answer: Answer) -> Labe
     """
     with bad_input_at(f"{location}, field {column}", ValueError):
         task, operator, operands = load_prompt_set().parse_question(prompt)
+    answer = answer.strip() if isinstance(answer, str) else answer
     if TASKS[task].answer_kind == "list" and isinstance(answer, str):
-        answer = tuple(answer.strip("[]").split(", "))
+        answer = tuple(part.strip("\"' ") for part in answer.strip("[]").split(","))
     return LabeledQuestion(location, task, prompt, operator, operands, answer)
 
 
