@@ -62,12 +62,13 @@ def test_a_folder_without_labels_is_refused(tmp_path: Path) -> None:
 
 def test_the_exit_code_tells_whether_all_labels_are_right(tmp_path: Path) -> None:
     numbench = CommandLine(tmp_path, None)
-    right, wrong = "What is 1 + 2?,3\n", "What is 1 + 2?,4\n"
+    right, wrong = "What is 1 + 2?,3\n", "What is 1 + 2?,three\n"
     (tmp_path / "right.csv").write_text(HEADER + right)
     (tmp_path / "one.csv").write_text(HEADER + right + wrong)
     (tmp_path / "empty.csv").write_text(HEADER)
     assert "Add" in numbench("audit", "right.csv")
     output = numbench("audit", "one.csv", code=1)
+    assert output.splitlines()[-2].split() == ["Add", "2", "1", "–"]
     assert output.splitlines()[-1] == "numbench: 1 of 2 labels is wrong"
     assert "empty.csv: no labels" in numbench("audit", "empty.csv", code=2)
     assert "The exit code is 1 if a label is wrong" in " ".join(numbench("audit", "--help").split())

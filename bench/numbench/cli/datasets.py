@@ -96,8 +96,8 @@ def _audit_view(result: AuditResult) -> Iterator[RenderableType]:
     counts = plain_table("<>>>", "Task", "Labels", "Wrong", "Largest relative error")
     for task, checked in result.checked.items():
         errors = result.wrong.get(task, [])
-        largest = max((error.relative_error or 0.0 for error in errors), default=0.0)
-        shown = f"{largest:.1e}" if errors else "–"
+        known = [each.relative_error for each in errors if each.relative_error is not None]
+        shown = f"{max(known):.1e}" if known else "–"
         counts.add_row(TASKS[task].display, str(checked), str(len(errors)), shown)
         if errors:
             yield Text(f"{TASKS[task].display}: {len(errors)} wrong", style="bold")
