@@ -409,11 +409,12 @@ def test_runs_that_differ_only_in_their_date_are_a_trend(
     trend = [spec for spec in FIGURES if spec.name == "trend"]
     monkeypatch.setattr("numbench.reporting.figures.FIGURES", trend)
     data = large_runs.dataset(tmp_path, ("addition", "minmax"))
-    for day, wrong in ((3, 8), (1, 2), (2, 4)):
+    times = {1: "01T03:00:00+00:00", 2: "01T21:00:00-06:00", 3: "03T08:30:00+05:30", 4: "unknown"}
+    for day, wrong in ((3, 8), (1, 2), (2, 4), (4, 0)):
         folder = tmp_path / f"night-{day}"
         large_runs.run(folder, data, lambda _, n, w=wrong: n >= w, tasks=("addition", "minmax"))
         info = json.loads((folder / "run.json").read_text())
-        info |= {"model": "m", "display": "M", "created": f"2026-11-0{day}T03:00:00+00:00"}
+        info |= {"model": "m", "display": "M", "created": f"2026-11-{times[day]}"}
         (folder / "run.json").write_text(json.dumps(info))
     other = large_runs.run(tmp_path / "other", data, lambda *_: True, tasks=("addition", "minmax"))
     nights = sorted(tmp_path.glob("night-*"))

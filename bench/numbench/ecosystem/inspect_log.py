@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
 from numbench.journal.run_folder import find_runs, read_info
 from numbench.models.base import Message
-from numbench.records import PAPER, Response, RunInfo, Usage
+from numbench.records import PAPER, Response, RunInfo, Usage, utc_time
 from numbench.runner.few_shot import examples, examples_sha256, messages_before
 from numbench.scoring import ScoredItem, ScoredRun, score_run, signature
 from numbench.scoring.scored_run import few_shot_count
@@ -138,7 +137,7 @@ def _sample(
         scores=scores,
         error=error,
         model_usage={info.model: output.usage} if output.usage else {},
-        completed_at=_iso_time(response.at or "") or None,
+        completed_at=utc_time(response.at or "") or None,
         total_time=response.latency,
     )
 
@@ -232,7 +231,7 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
         eval_id=identity,
         run_id=identity,
         task_id=identity,
-        created=_iso_time(info.created) or _UNKNOWN_CREATED,
+        created=utc_time(info.created) or _UNKNOWN_CREATED,
         task=f"numbench/{source.name}",
         task_version=source.label,
         task_registry_name=INSPECT_TASK_NAME,
@@ -257,12 +256,3 @@ def _spec(run: ScoredRun, rows: Sequence[ScoredItem], complete: bool) -> EvalSpe
             "messages_complete": complete,
         },
     )
-
-
-def _iso_time(text: str) -> str:
-    """Return a time of a run in ISO 8601, by default in UTC; empty if it is unknown or no time."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return ""
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()

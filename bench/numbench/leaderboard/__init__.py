@@ -18,7 +18,7 @@ from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
 from numbench.journal.run_folder import INFO, RESPONSES
 from numbench.journal.served_models import EARLIER_SERVERS
-from numbench.records import RunInfo
+from numbench.records import RunInfo, utc_time
 from numbench.reporting.answer import answers
 from numbench.reporting.build import build_tables, report_json
 from numbench.reporting.data import ReportData
@@ -170,7 +170,7 @@ def _pages(
             links={number: f"models/{name}.html" for number, name in enumerate(names)},
             images=figures,
             warnings=warnings,
-            newest=max(created, default="")[:10],
+            newest=max(map(utc_time, created), default="")[:10],
         ),
     )
     yield "about.html", template("about.html.j2")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from numbench.errors import BadInput
 from numbench.journal.identity import InfoDifference, find_differences
 from numbench.journal.run_folder import find_runs
-from numbench.records import RunInfo
+from numbench.records import RunInfo, utc_time
 from numbench.reporting.comparisons import Verdict, task_name
 from numbench.reporting.names import variant_name
 
@@ -62,7 +62,8 @@ class ComparedRun(NamedTuple):
 
     def __str__(self) -> str:
         """Return `served (default), http://127.0.0.1:8000/v1, v1@3f9c2a, 2026-11-26T03:00`."""
-        parts = (self.variant, self.server, self.dataset, self.created[:16], str(self.path))
+        began = utc_time(self.created)[:16]
+        parts = (self.variant, self.server, self.dataset, began, str(self.path))
         return ", ".join(filter(None, (f"{self.display} ({self.reasoning})", *parts)))
 
 

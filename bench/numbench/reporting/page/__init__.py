@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from numbench._version import __version__
+from numbench.records import utc_time
 from numbench.reporting.answer import answers, how_to_compare
 from numbench.reporting.data import ReportData
 from numbench.reporting.declarations import declarations
@@ -152,7 +153,7 @@ def _heading(data: ReportData) -> dict[str, str]:
     labels = [run.label for run in data.runs] + [run.label for run in data.horizons]
     created = [run.scored.info.created for run in data.runs]
     created += [run.created for run in data.horizons]
-    days = sorted({time[:10] for time in created if time})
+    days = sorted({day for time in created if (day := utc_time(time)[:10])})
     more = labels[1:] if len(labels) == 2 else [f"{len(labels) - 1} more"] * (len(labels) > 1)
     title = f"numbench: {' and '.join([labels[0], *more])}"
     return {"title": title, "dates": " to ".join(dict.fromkeys(days[:1] + days[-1:]))}

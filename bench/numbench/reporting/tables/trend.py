@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numbench.journal.identity import find_difference
+from numbench.records import utc_time
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import Cell, Row, declared_table
 
@@ -14,12 +15,13 @@ def _repeated_runs(data: ReportData) -> Iterator[list[int]]:
     series: list[list[int]] = []
     more = ("tasks", "limit", "samples", "shard")
     infos = [run.scored.info for run in data.runs]
-    for index in sorted(range(len(infos)), key=lambda index: infos[index].created):
+    times = {index: time for index, info in enumerate(infos) if (time := utc_time(info.created))}
+    for index in sorted(times, key=times.__getitem__):
         alike = (each for each in series if not find_difference(infos[each[0]], infos[index], more))
         if (members := next(alike, None)) is None:
             series.append(members := [])
         members.append(index)
-    yield from (each for each in series if len({infos[index].created for index in each}) > 1)
+    yield from (each for each in series if len({times[index] for index in each}) > 1)
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
@@ -30,7 +32,7 @@ def _rows(data: ReportData) -> Iterator[Row]:
                 "model": run.name,
                 "level": run.level,
                 "series": number,
-                "date": run.scored.info.created[:16].replace("T", " "),
+                "date": utc_time(run.scored.info.created)[:16].replace("T", " "),
                 "questions": sum(len(values.score) for values in run.values.tasks.values()),
                 "score": data.estimate(run),
                 "tokens": data.estimate(run, "generated_tokens"),
