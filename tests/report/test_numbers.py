@@ -147,7 +147,7 @@ def test_other_computations(synthetic_data: ReportData, runs: dict[str, Configur
             same([count.matches, count.decidable, count.expected], GOLDEN["matches"][key])
 
 
-def test_the_price_of_a_step_is_over_the_tasks_of_its_score(
+def test_the_price_of_a_step_is_over_the_questions_of_its_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third level has two tasks, so the first step alone is over all."""
@@ -163,12 +163,15 @@ def test_the_price_of_a_step_is_over_the_tasks_of_its_score(
         }
         if level == "minimal":
             answers["mean-0"] = made.said("mean", 0, '{"answer": 7}', tokens=50)
+            answers["std-0"] = made.right("std", 0, tokens=None)
         made.run(tmp_path / str(number), data, answers, reasoning=level, tasks=tasks)
     report = ReportData([score_run(tmp_path / str(number)) for number in range(len(levels))])
     rows = table_rows(comparisons.PRICE, report)
     first, second = (row.cells for row in rows if not row.task)
     assert (first["task"], second["task"]) == ("All", f"All (2 of {len(made.ANSWERS)} tasks)")
-    # In one of the tasks, one of four answers takes 50 tokens in place of 10.
-    assert isinstance(first["tokens"], Estimate) and isinstance(second["tokens"], Estimate)
-    assert first["tokens"].value == pytest.approx(20 - 10 / len(made.ANSWERS))
+    assert isinstance(second["tokens"], Estimate)
     assert second["tokens"].value == pytest.approx(60)
+    # Of one answer to Std, the tokens are unknown; one of four to Mean takes 50 in place of 10.
+    mean, std = (row.cells for row in rows if row.task in ("mean", "std"))
+    assert (first["tokens"], std["tokens"], std["questions"]) == (None, None, 4)
+    assert isinstance(mean["tokens"], Estimate) and mean["tokens"].value == pytest.approx(10)

@@ -21,6 +21,8 @@ from numbench.tasks import TASKS
 MIN_QUESTIONS = 10
 """With fewer common questions, a task has no step."""
 
+_MEASURES: Sequence[Measure] = ("score", "generated_tokens", "cost")
+
 
 def _rows(data: ReportData) -> Iterator[Row]:
     """Yield the differences in the headline metric, those of the means first."""
@@ -79,7 +81,11 @@ def _price_rows(data: ReportData) -> Iterator[Row]:
 def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
     """Yield the steps between the levels of a model, in the order of their tokens."""
     values = [data.runs[index].values.tasks for index in members]
-    common = _known_tokens(values)
+    known = [
+        {task: each.select(~np.isnan(each.generated_tokens)) for task, each in tasks.items()}
+        for tasks in values
+    ]
+    common = _common_tasks(known)
     if not common:
         return
     spent = [
@@ -87,7 +93,7 @@ def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
         for column in range(len(members))
     ]
     steps = list(pairwise(sorted(range(len(members)), key=spent.__getitem__)))
-    pairs = [_known_tokens([values[low], values[high]]) for low, high in steps]
+    pairs = [_common_tasks([values[low], values[high]]) for low, high in steps]
     for task in (ALL, *TASKS):
         for (low, high), tasks in zip(steps, pairs, strict=True):
             first, second = data.runs[members[low]], data.runs[members[high]]
@@ -97,51 +103,46 @@ def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
             levels = [" ".join(filter(None, (run.level, run.note))) for run in (first, second)]
             cells: dict[str, Cell] = {"model": first.model, "from": levels[0], "to": levels[1]}
             chosen = [*tasks.values()] if task == ALL else [tasks[task]]
-            # Amounts over fewer tasks than the score are not its price.
-            is_whole = task != ALL or len(chosen) == data.common_tasks(difference)
-            cells |= _step(difference, chosen if is_whole else []) | _part(data, difference)
+            cells |= _step(difference, chosen) | _part(data, difference)
             yield task_row(data, members[high], task, cells)
 
 
-def _known_tokens(
-    values: Sequence[Mapping[str, TaskValues]],
-) -> dict[str, list[TaskValues]]:
-    """Return task → the values of the questions that all answer, with known numbers of tokens."""
+def _common_tasks(values: Sequence[Mapping[str, TaskValues]]) -> dict[str, list[TaskValues]]:
+    """Return task → the values of the questions that all answer."""
     tasks = {}
     for task in TASKS:
         if all(task in known for known in values):
-            common = common_items(
-                [known[task].select(~np.isnan(known[task].generated_tokens)) for known in values]
-            )
+            common = common_items([known[task] for known in values])
             if len(common[0].score) >= MIN_QUESTIONS:
                 tasks[task] = common
     return tasks
 
 
 def _step(result: PairDifference, pairs: Sequence[Sequence[TaskValues]]) -> dict[str, Cell]:
-    """Return what the second values of each pair have more than the first, and its price.
-
-    Without pairs, the price is unknown.
-    """
-    scores = [_difference(pair, "score") for pair in pairs]
-    tokens = [_difference(pair, "generated_tokens") for pair in pairs]
-    costs = [_difference(pair, "cost", 1000.0) for pair in pairs]
-    has_costs = bool(pairs) and not any(np.isnan(one.cost).any() for pair in pairs for one in pair)
-    is_gain = bool(pairs) and result.verdict == "better"
+    """Return what the second values of each pair have more than the first, and its price."""
+    scores, tokens, costs = (_above(result, pairs, name) for name in _MEASURES)
+    is_gain = result.verdict == "better"
     return {
         "questions": result.items,
         "points": Estimate(result.difference, result.low, result.high),
-        "tokens": amount_estimate(tokens, signed=True) if pairs else None,
-        "dollars": amount_estimate(costs, signed=True) if has_costs else None,
-        "tokens_per_point": _ratio(tokens, scores) if is_gain else None,
-        "dollars_per_point": _ratio(costs, scores) if is_gain and has_costs else None,
+        "tokens": amount_estimate(tokens, signed=True),
+        "dollars": amount_estimate(costs, signed=True),
+        "tokens_per_point": _ratio(tokens, scores) if is_gain and tokens else None,
+        "dollars_per_point": _ratio(costs, scores) if is_gain and costs else None,
         "p": result.p_adjusted,
     }
 
 
-def _difference(pair: Sequence[TaskValues], name: Measure, factor: float = 1.0) -> Stratum:
-    low, high = pair
-    return low.stratum(factor * (getattr(high, name) - getattr(low, name)))
+def _above(
+    result: PairDifference, pairs: Sequence[Sequence[TaskValues]], name: Measure
+) -> Sequence[Stratum]:
+    """Return what the second values of each pair are above the first.
+
+    Nothing if some are unknown: an amount over fewer questions than the score is not its price.
+    """
+    unit = 1000.0 if name == "cost" else 1.0
+    strata = [low.stratum(unit * (getattr(high, name) - getattr(low, name))) for low, high in pairs]
+    return strata if sum(len(each.values) for each in strata) == result.items else ()
 
 
 def _ratio(above: Sequence[Stratum], below: Sequence[Stratum]) -> Estimate | None:
