@@ -10,9 +10,11 @@ from numbench.ecosystem.inspect_log import export_runs
 from numbench.item_view import item_texts, select_items
 from numbench.reporting.build import build_tables
 from numbench.reporting.figures import render
+from numbench.reporting.names import is_higher
 from numbench.reporting.read import read_report_data
 from numbench.scoring import score_run, signature
 from tests.report.page_content import page_of, responses
+from tests.support.case_tables import each_row
 from tests.support.runs import go, small_dataset
 from tests.support.servers import ReceivedRequest, Reply, Script, serve
 from tests.support.tools import answering, calling, expression, results_of
@@ -99,3 +101,11 @@ def test_inspect_keeps_the_turns(folders: list[Path], tmp_path: Path) -> None:
     samples = read_eval_log(str(path)).samples or []
     roles = {tuple(message.role for message in sample.messages[-4:]) for sample in samples}
     assert ("user", "assistant", "tool", "assistant") in roles
+
+
+@each_row(__file__, "levels")
+def test_levels_are_higher_than_others(
+    level: str, other: str, is_first_higher: bool, is_second_higher: bool
+) -> None:
+    known = is_higher(level, other), is_higher(other, level)
+    assert known == (is_first_higher, is_second_higher)

@@ -292,7 +292,7 @@ class ReportData:
                 bool(one.incomplete_tasks),
                 -mean.value if mean else 0.0,
                 models.index(one.model),
-                level_rank(one.level),
+                *level_rank(one.level),
             )
 
         return tuple(sorted(found, key=position))

@@ -10,12 +10,13 @@ import msgspec
 from markupsafe import Markup
 
 from numbench.errors import printable
+from numbench.models.facts import TOKENS_LEVEL
 from numbench.records import PAPER, RunInfo
 from numbench.scoring import ScoredRun
 from numbench.scoring.scored_run import few_shot_count
 from numbench.tasks.calculator import NAME as CALCULATOR
 
-LEVELS = ("maximal", "high", "medium", "low", "minimal", "none")
+LEVELS = ("max", "xhigh", "maximal", "high", "medium", "low", "minimal", "none")
 """Reasoning levels, highest first."""
 
 _MAX_LINE_LENGTH = 2000
@@ -28,9 +29,21 @@ def one_line(text: str) -> str:
     return " ".join(clean.split()) or "unnamed"
 
 
-def level_rank(level: str) -> int:
-    """Return the index of a reasoning level in `LEVELS`, their number if it is unknown."""
-    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
+def level_rank(level: str) -> tuple[int, int]:
+    """Return a key that sorts reasoning levels, highest first.
+
+    Numbers of tokens are between those with a name and `none`; unknown levels are the last.
+    """
+    if tokens := TOKENS_LEVEL.fullmatch(level):
+        return LEVELS.index("none"), -int(tokens[1])
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS), 0
+
+
+def is_higher(level: str, other: str) -> bool:
+    """Return whether a reasoning level is known to be higher than another one."""
+    first, second = level_rank(level), level_rank(other)
+    # A number of tokens compares with other numbers and `none` only.
+    return first < second < (len(LEVELS), 0) and (not second[1] or first[0] == second[0])
 
 
 def dataset_label(run: ScoredRun) -> str:

@@ -40,7 +40,7 @@ from numbench.reporting.names import LEVELS
 from numbench.reporting.values import Configuration
 from numbench.tasks import TASKS
 
-_COLORS = dict(zip(LEVELS, (PALETTE[index] for index in (0, 2, 3, 5, 1, 4)), strict=True))
+_COLORS = dict(zip(LEVELS, (PALETTE[index] for index in (6, 7, 0, 2, 3, 5, 1, 4)), strict=True))
 """The colors of reasoning levels."""
 
 _MIN_RADAR_TASKS = 3

@@ -13,7 +13,7 @@ import numpy as np
 from numbench.records import Completion, Estimate, Item, ToolCall
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import ReportData, amount_estimate, score_estimate
-from numbench.reporting.names import level_rank
+from numbench.reporting.names import is_higher, level_rank
 from numbench.reporting.tables.model import (
     Cell,
     Columns,
@@ -121,7 +121,7 @@ def _without(data: ReportData, run: RunConfiguration, level: str = "") -> RunCon
         other
         for other in data.runs
         if _kind(other) == kind
-        and (other.level == level if level else level_rank(other.level) < level_rank(run.level))
+        and (other.level == level if level else is_higher(other.level, run.level))
     ]
     return min(same, key=lambda other: (level_rank(other.level), bool(other.note)), default=None)
 
