@@ -200,8 +200,9 @@ def test_the_answer_compares_the_runs_first_then_prices_then_published_models(
     assert len(parts) == 3 and parts[-1] == "2 more: table Comparisons."
     assert price.startswith("Price: Model A (none) ") and "and USD 0.955 [" in price
     assert price.count("tokens per answer") == 2
-    (row,) = [row for row in report.tables["summary"].rows if row.run == 0]
-    assert row.cells["median_tokens"] == pytest.approx(22, abs=2)
+    for row in (row for row in report.tables["summary"].rows if row.run is not None):
+        known = load_scores(report.data.runs[row.run].scored.path)["generated_tokens"].median()
+        assert row.cells["median_tokens"] == (known if known == known else None)
     (known,) = answers(paper_data)
     assert len(known.sentences) == 2
     assert known.sentences[1].startswith("13 published configurations: ")

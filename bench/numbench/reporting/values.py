@@ -233,14 +233,19 @@ class Configuration:
     @cached_property
     def median_tokens(self) -> float | None:
         """The median of the generated tokens of the answers; None if none is known or published."""
-        columns = [values.generated_tokens for values in self.values.tasks.values()]
-        return None if self.published.get("score") else _median(columns)
+        by_item = [values.generated_tokens for values in self.values.tasks.values()]
+        return None if self.published.get("score") else _median(self._of_answers("tokens", by_item))
 
     @cached_property
     def median_latency(self) -> float | None:
         """The median seconds per answer; None if none is known."""
-        rows = self.scored.rows.values() if self.scored else ()
-        return _median(each.columns["latency"][each.is_answered] for each in rows)
+        return _median(self._of_answers("latency"))
+
+    def _of_answers(self, column: str, default: Sequence[Column] = ()) -> Sequence[Column]:
+        """Return a column of the answers to each task; `default` without a run."""
+        if self.scored is None:
+            return default
+        return [each.columns[column][each.is_answered] for each in self.scored.rows.values()]
 
 
 @dataclass(frozen=True, eq=False)
