@@ -23,7 +23,7 @@ from tests.support.tools import answering, calling, expression, results_of
 def scripted(play: dict[int, tuple[str, str]]) -> Script:
     """Return the script of a model that follows `play` for the question n + 1.
 
-    Its values are an expression, empty for no call, and an answer, in which {} is the result.
+    Its values are expressions, empty for no call, and an answer, in which {} is the first result.
     """
 
     async def script(received: ReceivedRequest) -> Reply:
@@ -32,13 +32,13 @@ def scripted(play: dict[int, tuple[str, str]]) -> Script:
         called, answer = play.get(int(number[1]), ("", "0"))
         results = results_of(received)
         if called and not results and "tools" in received.body:
-            return await calling(received, expression(called))
+            return await calling(received, *map(expression, called.split(";")))
         return await answering(received, f'{{"answer": {answer.format(*results)}}}')
 
     return script
 
 
-HONEST = {1: ("", "2"), 2: ("2+1", "{}"), 3: ("3+2", "{}"), 4: ("4+1", "6"), 5: ("5 plus 1", "7")}
+HONEST = {1: ("", "2"), 2: ("2+1;1+2", "{}"), 3: ("3+2", "{}"), 4: ("4+1", "6"), 5: ("5+", "7")}
 FAULTY = {1: ("1+1", "{}"), 2: ("2+1", "3"), 3: ("3+1", "9"), 4: ("", "5"), 5: ("", "0")}
 
 
@@ -69,7 +69,7 @@ def test_the_table_says_what_became_of_calls_and_results(folders: list[Path]) ->
 
     names = ("called", "calls", "failed", "in_text")
     names += ("wrong_expression", "copied_wrong", "correct_alone")
-    assert values(honest, *names) == [80.0, 0.8, 25.0, 0.0, 33.3, 50.0, 100.0]
+    assert values(honest, *names) == [80.0, 1.0, 20.0, 0.0, 33.3, 50.0, 100.0]
     assert values(honest, "believed", "noticed", "corrected", "reasoning") == [None] * 4
     assert values(faulty, "called", "believed", "noticed", "corrected") == [60.0, 33.3, 66.7, 33.3]
     assert values(faulty, "wrong_expression", "correct_alone") == [0.0, 50.0]
@@ -104,8 +104,5 @@ def test_inspect_keeps_the_turns(folders: list[Path], tmp_path: Path) -> None:
 
 
 @each_row(__file__, "levels")
-def test_levels_are_higher_than_others(
-    level: str, other: str, is_first_higher: bool, is_second_higher: bool
-) -> None:
-    known = is_higher(level, other), is_higher(other, level)
-    assert known == (is_first_higher, is_second_higher)
+def test_levels_are_higher_or_lower_than_others(level: str, other: str, sign: int) -> None:
+    assert is_higher(level, other) - is_higher(other, level) == sign

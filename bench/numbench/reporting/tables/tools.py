@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from statistics import fmean
 
 import msgspec
 import numpy as np
@@ -40,12 +39,10 @@ def _facts(row: ScoredItem) -> dict[str, float]:
     calls, is_correct = calls_of(row), row.score.exact_match
     done = [call for call in calls if call.result is not None]
     has_number = TASKS[row.item.task].answer_kind in ("number", "list")
-    facts: dict[str, float] = {"called": bool(calls), "calls": len(calls)}
+    facts: dict[str, float] = {"called": bool(calls), "calls": len(calls), "results": len(done)}
+    facts |= {name: sum(getattr(call, name) for call in calls) for name in _SHARES}
     if not calls:
         return facts | {"correct_alone": is_correct}
-    facts["in_text"] = fmean(call.in_text for call in calls)
-    if done:
-        facts["failed"] = fmean(call.failed for call in done)
     values = [call.correct_result or call.result for call in done if not call.failed]
     if has_number and values:
         facts["wrong_expression"] = not any(_is_answer(value, row.item) for value in values)
@@ -81,18 +78,38 @@ _FAULTY = ("believed", "noticed", "corrected")
 """The columns of runs whose calculator changed results."""
 
 
+_SHARES = {"failed": "results", "in_text": "calls"}
+"""The columns that are shares of calls, not of questions: field → all that they are shares of."""
+
+
 def _means(run: ScoredRun) -> Iterator[tuple[str, dict[str, Stratum]]]:
     """Yield each fact with its means by task; in percent, but for calls."""
     facts = {task: list(map(_facts, rows)) for task, rows in run.rows.items()}
     # Those before are names, those after differences between runs.
     for name in (column.field for column in TABLE.declaration.columns[3:-2]):
-        unit = 1 if name == "calls" else 100
-        means = {}
-        for task, rows in run.rows.items():
-            values = np.array([unit * known.get(name, math.nan) for known in facts[task]])
-            counts = rows.is_answered
-            means[task] = row_stratum(run, task, rows.select(counts), values[counts])
-        yield name, {task: stratum for task, stratum in means.items() if len(stratum.values)}
+        means = {task: _mean(run, task, facts[task], name) for task in run.rows}
+        if name in _SHARES:
+            wholes = {task: _mean(run, task, facts[task], _SHARES[name]) for task in run.rows}
+            means = {task: _share(means[task], wholes[task]) for task in run.rows}
+        yield name, {task: stratum for task, stratum in means.items() if stratum.n.any()}
+
+
+def _mean(run: ScoredRun, task: str, facts: Sequence[dict[str, float]], name: str) -> Stratum:
+    unit = 1 if name in _SHARES.values() else 100
+    rows = run.rows[task]
+    values = np.array([unit * known.get(name, math.nan) for known in facts])
+    return row_stratum(run, task, rows.select(rows.is_answered), values[rows.is_answered])
+
+
+def _share(part: Stratum, whole: Stratum) -> Stratum:
+    """Return values whose mean is a ratio of two means, with its standard error.
+
+    They are linearized, as in `ratio_of_means`; questions with nothing of the whole do not count.
+    """
+    known = np.where(whole.values > 0, 1.0, np.nan)
+    part, whole = (each._replace(values=known * each.values) for each in (part, whole))
+    ratio = part.means / whole.means
+    return part._replace(values=ratio + (part.values - ratio * whole.values) / whole.means)
 
 
 def _rows(data: ReportData) -> Iterator[Row]:
