@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,11 @@ def test_the_page_begins_with_the_sentences_of_the_terminal(synthetic_data: Repo
     assert positions[-1] < page.index('data-table="summary"') < page.index('id="warnings"')
 
 
-def test_every_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> None:
+def test_every_question_and_cell_of_the_tables_is_in_the_page(synthetic_data: ReportData) -> None:
     page = page_of(synthetic_data)
+    every = (chain.from_iterable(run.scored.rows.values()) for run in synthetic_data.runs)
+    asked = [{row.item.id: row.item.prompt for row in each} for each in every]
+    assert all(asked[row["run"]][row["id"]] == row["prompt"] for row in responses(page))
     tables = build_tables(synthetic_data)
     shown = [built for name, built in tables.items() if name != "coverage"]
     assert len(shown) > 8

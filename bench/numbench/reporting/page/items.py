@@ -48,13 +48,15 @@ class ItemData(NamedTuple):
 
 def item_data(runs: Sequence[ScoredRun]) -> ItemData:
     """Return items and responses of the runs for the page, as many as it may have."""
-    indices: dict[tuple[str, str], int] = {}
+    # Runs with other wordings or notations ask other questions about one item.
+    indices: dict[tuple[str, str, str], int] = {}
     items: dict[int, Item] = {}
     columns, responses = [], 0
     for run in _sample(runs):
         dataset = run.dataset.manifest.sha256
         rows = list(chain.from_iterable(run.rows.values()))
-        numbers = [indices.setdefault((dataset, row.item.id), len(indices)) for row in rows]
+        keys = [(dataset, row.item.id, row.item.prompt) for row in rows]
+        numbers = [indices.setdefault(key, len(indices)) for key in keys]
         items |= {number: row.item for number, row in zip(numbers, rows, strict=True)}
         columns.append(_compress({"item": numbers, **_response_columns(run, rows)}))
         responses += len(rows)
