@@ -1,16 +1,16 @@
 """The numbers of a report on the synthetic runs, and on real ones, against other computations."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from numbench.records import Estimate
+from numbench.records import PromptRef
 from numbench.reporting.comparisons import ALL
 from numbench.reporting.data import ReportData
-from numbench.reporting.tables import comparisons, samples, variants
+from numbench.reporting.tables import comparisons, samples, tools, variants
 from numbench.reporting.tables.model import Table, table_rows
 from numbench.reporting.values import Configuration
 from numbench.scoring import score_run
@@ -129,14 +129,11 @@ def test_horizons_and_memory_tests(synthetic_data: ReportData) -> None:
         same(run.horizons[task].h90, expected["h90"])
         assert run.horizons[task].items == expected["items"]
     (outcome,) = synthetic_data.memory_tests
-    for row, expected in zip(outcome.rows, _in_order(GOLDEN["memory"], outcome), strict=True):
+    for row in outcome.rows:
+        expected = GOLDEN["memory"].get(row.task, GOLDEN["memory"].get(ALL))
         assert row.result
         same([row.frozen, row.fresh], [expected["frozen"], expected["fresh"]])
         close((row.result.difference, row.result.low, row.result.high), expected)
-
-
-def _in_order(memory: Mapping[str, Any], outcome: Any) -> list[Any]:
-    return [memory[row.task if row.task in memory else ALL] for row in outcome.rows]
 
 
 def test_other_computations(synthetic_data: ReportData, runs: dict[str, Configuration]) -> None:
@@ -147,31 +144,33 @@ def test_other_computations(synthetic_data: ReportData, runs: dict[str, Configur
             same([count.matches, count.decidable, count.expected], GOLDEN["matches"][key])
 
 
-def test_the_price_of_a_step_is_over_the_questions_of_its_score(
+def test_means_over_a_part_of_the_tasks_say_so_and_have_no_other_price_or_gain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The third level has two tasks, so the first step alone is over all."""
     monkeypatch.setattr(comparisons, "MIN_QUESTIONS", 2)
-    data = made.dataset(tmp_path / "data")
-    levels = (("minimal", 10), ("low", 30), ("high", 90))
-    for number, (level, tokens) in enumerate(levels):
+    data, part = made.dataset(tmp_path / "data"), f"All (2 of {len(made.ANSWERS)} tasks)"
+    scored = []
+    for level, tokens in (("minimal", 10), ("low", 30), ("high", 90)):
         tasks = ("addition", "division") if level == "high" else tuple(made.ANSWERS)
-        answers = {
-            key: one
-            for key, one in made.all_right(tokens).items()
-            if one.item_id.rpartition("-")[0] in tasks
-        }
+        every = made.all_right(tokens).items()
+        answers = {key: one for key, one in every if key.rpartition("-")[0] in tasks}
         if level == "minimal":
             answers["mean-0"] = made.said("mean", 0, '{"answer": 7}', tokens=50)
             answers["std-0"] = made.right("std", 0, tokens=None)
-        made.run(tmp_path / str(number), data, answers, reasoning=level, tasks=tasks)
-    report = ReportData([score_run(tmp_path / str(number)) for number in range(len(levels))])
-    rows = table_rows(comparisons.PRICE, report)
-    first, second = (row.cells for row in rows if not row.task)
-    assert (first["task"], second["task"]) == ("All", f"All (2 of {len(made.ANSWERS)} tasks)")
-    assert isinstance(second["tokens"], Estimate)
-    assert second["tokens"].value == pytest.approx(60)
+        folder = made.run(tmp_path / level, data, answers, reasoning=level, tasks=tasks)
+        scored.append(score_run(folder))
+    rows = table_rows(comparisons.PRICE, ReportData(scored))
+    price: Any = {(row.cells["to"], row.task): row.cells for row in rows}
+    assert (price["low", ""]["task"], price["high", ""]["task"]) == ("All", part)
     # Of one answer to Std, the tokens are unknown; one of four to Mean takes 50 in place of 10.
-    mean, std = (row.cells for row in rows if row.task in ("mean", "std"))
-    assert (first["tokens"], std["tokens"], std["questions"]) == (None, None, 4)
-    assert isinstance(mean["tokens"], Estimate) and mean["tokens"].value == pytest.approx(10)
+    assert (price["low", ""]["tokens"], price["low", "std"]["tokens"]) == (None, None)
+    same([price[key]["tokens"].value for key in (("low", "mean"), ("high", ""))], [10, 60])
+    tool = {"tools": "calculator"}
+    runs = scored + [run._replace(info=replace(run.info, settings=tool)) for run in scored]
+    low, _, high = (row.cells for row in table_rows(tools.TABLE, ReportData(runs)) if not row.task)
+    assert (low["task"], high["task"]) == ("All", part)
+    assert low["gain"] and high["gain"] and "reasoning" not in low
+    wording = replace(scored[2].info, prompt=PromptRef(name="other", sha256="b"))
+    rows = table_rows(variants.TABLE, ReportData([*scored, scored[2]._replace(info=wording)]))
+    assert [row.cells["task"] for row in rows if not row.task] == [part]

@@ -39,16 +39,8 @@ def _rows(data: ReportData) -> Iterator[Row]:
             "p": one.p_adjusted,
             "verdict": one.verdict,
         }
-        row = task_row(data, one.left, one.task, cells | _part(data, one))
+        row = task_row(data, one.left, one.task, cells, data.common_tasks(one))
         yield row if right.scored else row._replace(kind="reference")
-
-
-def _part(data: ReportData, one: PairDifference) -> dict[str, Cell]:
-    """Return the name of a mean over a part of the tasks, as a cell; else nothing."""
-    count = data.common_tasks(one)
-    every = len(data.group_of(data.configurations[one.right]).tasks)
-    is_part = one.task == ALL and count < every
-    return {"task": f"All ({count} of {every} tasks)"} if is_part else {}
 
 
 def _notes(data: ReportData) -> Sequence[str]:
@@ -103,8 +95,8 @@ def _steps(data: ReportData, members: Sequence[int]) -> Iterator[Row]:
             levels = [" ".join(filter(None, (run.level, run.note))) for run in (first, second)]
             cells: dict[str, Cell] = {"model": first.model, "from": levels[0], "to": levels[1]}
             chosen = [*tasks.values()] if task == ALL else [tasks[task]]
-            cells |= _step(difference, chosen) | _part(data, difference)
-            yield task_row(data, members[high], task, cells)
+            cells |= _step(difference, chosen)
+            yield task_row(data, members[high], task, cells, data.common_tasks(difference))
 
 
 def _common_tasks(values: Sequence[Mapping[str, TaskValues]]) -> dict[str, list[TaskValues]]:

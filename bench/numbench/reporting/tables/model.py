@@ -42,12 +42,19 @@ class Row(NamedTuple):
     part: str = ""
 
 
-def task_row(data: ReportData, run: int, task: str, cells: Mapping[str, Cell]) -> Row:
-    """Return a row about a run on a task, or on the mean over its tasks."""
+def task_row(
+    data: ReportData, run: int, task: str, cells: Mapping[str, Cell], tasks: int = 0
+) -> Row:
+    """Return a row about a run on a task, or on a mean over tasks.
+
+    tasks: their number, which the name of the mean says if it is a part of those of the dataset.
+    """
     of_run = data.runs[run]
-    named = {"model": of_run.name, "level": of_run.level, "task": task_name(task), **cells}
-    heading = data.group_of(of_run).heading
-    return Row(named, heading, run=run, task="" if task == ALL else task, member=run)
+    group = data.group_of(of_run)
+    is_part = task == ALL and tasks < len(group.tasks)
+    part = f" ({tasks} of {len(group.tasks)} tasks)" if is_part else ""
+    named = {"model": of_run.name, "level": of_run.level, "task": task_name(task) + part, **cells}
+    return Row(named, group.heading, run=run, task="" if task == ALL else task, member=run)
 
 
 @dataclass(frozen=True)

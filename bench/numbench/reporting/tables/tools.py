@@ -126,9 +126,10 @@ def _rows(data: ReportData) -> Iterator[Row]:
                 cells[name] = estimate(strata)
             for name, other in others.items():
                 known = other and data.difference(run, other, task)
-                if known and (known.task == task or len(run.tasks) == 1):
+                # A mean over fewer tasks than the others of its row is left out.
+                if known and (task != ALL or data.common_tasks(known) == len(run.tasks)):
                     cells[name] = Estimate(known.difference, known.low, known.high)
-            yield task_row(data, index, task, cells)
+            yield task_row(data, index, task, cells, len(run.tasks))
 
 
 def _without(data: ReportData, run: RunConfiguration, level: str = "") -> RunConfiguration | None:

@@ -90,6 +90,7 @@ def _effect(
     run: int,
     reference: int,
     known: PairDifference,
+    tasks: int,
     variant: str,
     consistent: Estimate | None = None,
 ) -> Row:
@@ -103,7 +104,7 @@ def _effect(
         "p": known.p,
         "consistent": consistent,
     }
-    return task_row(data, run, known.task, cells)
+    return task_row(data, run, known.task, cells, tasks)
 
 
 def _compare_wordings(data: ReportData, run: int, reference: int) -> Iterator[Row]:
@@ -112,7 +113,7 @@ def _compare_wordings(data: ReportData, run: int, reference: int) -> Iterator[Ro
         known = data.difference(data.runs[run], data.runs[reference], task)
         if known is not None and known.task == task:
             name = data.runs[run].scored.info.prompt.name
-            yield _effect(data, run, reference, known, name)
+            yield _effect(data, run, reference, known, data.common_tasks(known), name)
 
 
 def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[Row]:
@@ -129,7 +130,7 @@ def _compare_notations(data: ReportData, run: int, reference: int) -> Iterator[R
         if known is not None:
             chosen = [agreement[each] for each in (tasks if task == ALL else [task])]
             name, consistent = transformed.info.transform or "", score_estimate(chosen)
-            yield _effect(data, run, reference, known, name, consistent)
+            yield _effect(data, run, reference, known, len(tasks), name, consistent)
 
 
 def _changed_items(run: ScoredRun, other: ScoredRun) -> ScoredRun:
