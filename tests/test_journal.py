@@ -340,16 +340,17 @@ def test_an_import_never_replaces_a_measured_run(tmp_path: Path) -> None:
 
 
 def test_runs_are_found_at_and_below_a_path(tmp_path: Path) -> None:
-    append(tmp_path / "x" / "two")
-    append(tmp_path / "one")
-    assert find_runs([tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
-    assert find_runs([tmp_path / "one", tmp_path]) == [tmp_path / "one", tmp_path / "x" / "two"]
+    one, two = tmp_path / "one", tmp_path / "x" / "two"
+    append(two)
+    append(one)
+    assert find_runs([tmp_path]) == [one, two]
+    assert find_runs([two, tmp_path, two / ".." / "two"]) == [two, one]
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="no run here"):
         find_runs([tmp_path / "empty"])
     with pytest.raises(BadInput, match="absent does not exist"):
         find_runs([tmp_path / "absent"])
-    assert find_runs([tmp_path / "one" / "run.json"]) == [tmp_path / "one"]
+    assert find_runs([one / "run.json"]) == [one]
     with pytest.raises(BadInput, match=r"run\.json is missing"):
         read_run(tmp_path / "empty")
 

@@ -74,7 +74,7 @@ def verify(
     """
     if repair and require_complete:
         raise BadInput("--complete cannot be used with --repair")
-    folders = list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
+    folders = find_runs(runs)
     findings: dict[Path, list[Finding]] = {}
     checks = _CHECKS | {"complete": partial(_completeness, is_required=require_complete)}
     for number, folder in enumerate(folders, 1):

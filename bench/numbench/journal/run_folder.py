@@ -171,11 +171,11 @@ def write_run(folder: Path, info: RunInfo, responses: Iterable[Response]) -> Non
 
 
 def find_runs(paths: Iterable[Path]) -> list[Path]:
-    """Return the run folders at or below `paths`, sorted. Raises BadInput if a path has none.
+    """Return the run folders at or below `paths`, each once, those below a path sorted.
 
-    The `run.json` of a run names its folder.
+    The `run.json` of a run names its folder. Raises BadInput if a path has none.
     """
-    runs: set[Path] = set()
+    runs: dict[Path, Path] = {}
     for path in paths:
         if not path.exists():
             names = [each.name for each in path.parent.glob("*")]
@@ -184,11 +184,12 @@ def find_runs(paths: Iterable[Path]) -> list[Path]:
             raise BadInput(f"{path} does not exist; {advice}")
         if path.name == INFO and path.is_file():
             path = path.parent
-        below = {file.parent for file in path.rglob(INFO)}
+        below = sorted(file.parent for file in path.rglob(INFO))
         if not below:
             raise BadInput(f"{path}: no run here or below (no {INFO})")
-        runs |= below
-    return sorted(runs)
+        for folder in below:
+            runs.setdefault(folder.resolve(), folder)
+    return [*runs.values()]
 
 
 def iter_responses(folder: Path) -> Iterator[Response]:

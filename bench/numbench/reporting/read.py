@@ -105,7 +105,7 @@ def find_run_folders(
     receives a note if they are left out.
     """
     if runs is not None:
-        return list(dict.fromkeys(folder for path in runs for folder in find_runs([path])))
+        return find_runs(runs)
     if not DEFAULT_RUNS.is_dir() or not any(DEFAULT_RUNS.rglob("run.json")):
         raise BadInput(
             f"no runs found under {DEFAULT_RUNS}/: run `numbench run --model ...` first, or name "
