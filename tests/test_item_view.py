@@ -12,13 +12,13 @@ from tests.report import runs
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Addition: 10 correct, 200 instead of 20, 30 correct, and a text without a number."""
+    """Addition: 10 correct, 200 instead of 20, no answer, and a text without a number."""
     data = runs.dataset(tmp_path, tasks=("addition", "minmax"))
     answers = {key: value for key, value in runs.all_right().items() if key[:3] in ("add", "min")}
+    answers["addition-2"] = runs.failed("addition", 2)
     answers["addition-1"] = runs.said("addition", 1, '{"answer": 200}')
     hostile = runs.said("addition", 3, "\x1b[31mI \u202eused a tool\x07")
-    reasoning = "I use a calculator.\x1b[2J Then more."
-    answers["addition-3"] = replace(hostile, reasoning_text=reasoning)
+    answers["addition-3"] = replace(hostile, reasoning_text="I use a calculator.\x1b[2J More.")
     return runs.run(tmp_path / "run", data, answers, tasks=("addition", "minmax"))
 
 
@@ -33,7 +33,7 @@ def test_each_task_starts_with_name_counts_and_signature(run: Path) -> None:
     assert output.startswith("MinMax: 4 of 4 questions\n  numbench:")
     assert "\nAdd: 4 of 4 questions\n  numbench:" in output
     assert output.count("|protocol:exact|") == 2
-    assert output.count("exact match") == 6
+    assert output.count("exact match") == 5
 
 
 def test_items_are_filtered_and_answers_aligned_with_the_truth(run: Path) -> None:

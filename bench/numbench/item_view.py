@@ -106,7 +106,7 @@ def _matches(row: ScoredItem, item_filter: ItemFilter) -> bool:
     item, _, score = row
     smallest, largest = item_filter.difficulty or (-math.inf, math.inf)
     return (
-        not (item_filter.wrong and score.exact_match)
+        not (item_filter.wrong and (score.exact_match or not row.is_answered))
         and (not item_filter.kinds or categorize(score) in item_filter.kinds)
         and (not item_filter.ids or item.id.startswith(tuple(item_filter.ids)))
         and smallest <= item.difficulty.base10 <= largest
