@@ -4,15 +4,20 @@ import asyncio
 from itertools import product
 from typing import Any
 
+import pytest
 from aiohttp import web
+from pydantic import ValidationError
 
 from numbench.models import Server, open_batch, open_model
 from numbench.models.base import BatchRequest
+from numbench.models.formats.messages import API_VERSION
 from numbench.records import Completion
 from tests.models.adapter_calls import ANTHROPIC, MESSAGES, call_adapter, check, model_and_api
 from tests.models.batch_servers import AnthropicJobs, GeminiJobs, OpenAIJobs, json_line, submitted
+from tests.models.golden_requests import read_golden_file, sent_requests
 from tests.support import servers
-from tests.support.case_tables import each_case
+from tests.support.case_tables import each_case, each_row
+from tests.support.sdk_requests import validate
 from tests.support.servers import ReceivedRequest, Reply, serve
 
 WAYS = ("whole", "streamed", "batched")
@@ -77,3 +82,28 @@ def test_a_reply_gives_the_expected_record(case: Any) -> None:
             check(batched_completion(case, model), case["record"], ignored)
         else:
             check(live_completion(case, model, way == "streamed"), case["record"])
+
+
+def test_requests_are_those_of_the_reviewed_file() -> None:
+    golden, sent = read_golden_file(), sent_requests()
+    changed = [new for old, new in zip(golden, sent, strict=True) if old != new]
+    assert not changed, "review, then: python -m tests.models.golden_requests"
+
+
+@pytest.mark.slow
+def test_requests_validate_against_the_types_of_the_sdks() -> None:
+    from anthropic import _constants
+
+    assert _constants.ANTHROPIC_API_VERSION == API_VERSION
+    for request in read_golden_file():
+        # The fields of `--param` are the user's, whatever the type says.
+        if not request.get("options", {}).get("params"):
+            validate(request)
+
+
+@pytest.mark.slow
+@each_row(__file__, "rejected_requests")
+def test_the_types_reject_a_wrong_request(model: str, changes: dict[str, Any]) -> None:
+    request = next(each for each in read_golden_file() if each["model"] == model)
+    with pytest.raises((ValidationError, AssertionError)):
+        validate(request | {"body": request["body"] | changes})
