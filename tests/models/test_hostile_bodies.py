@@ -52,8 +52,7 @@ def test_no_text_is_lost_or_breaks_a_file(model: str) -> None:
     assert (completion.text, completion.error) == ("4 \ufffd \U0001f600", None)
     assert msgspec.json.decode(encode(completion), type=Completion) == completion
     assert "oh \ufffd no" in refusal(model, "oh \ud800 no")
-    nameless = call_adapter(lambda _: web.json_response({"x": "\ud800"}, status=500), model)[0]
-    assert nameless.error is not None
+    assert call_adapter(lambda _: web.json_response({"x": "\ud800"}, status=500), model)[0].error
     if model != LITELLM:
         assert answer(model, "4", planted=b"\xff").text == "4\ufffd"
 
@@ -80,8 +79,14 @@ def test_a_deeply_nested_body_is_a_failure(model: str, status: int) -> None:
 def test_a_long_message_takes_no_longer_than_its_start(text: str) -> None:
     """Some patterns would take minutes for it."""
     reply = {"error": {"message": text}}
-    completion, _ = call_adapter(lambda _: web.json_response(reply, status=400), stream=True)
-    assert completion.error is not None
+    assert call_adapter(lambda _: web.json_response(reply, status=400), stream=True)[0].error
+
+
+@pytest.mark.parametrize("model", HOSTED)
+def test_no_error_of_a_reader_ends_a_run(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numbench.models.formats.base.parse_cost", {}.__getitem__)
+    error = call_adapter(servers.plain, model)[0].error
+    assert error is not None and error.possibly_billed and "TypeError" in error.message
 
 
 def test_the_search_for_a_message_is_bounded() -> None:

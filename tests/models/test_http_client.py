@@ -321,7 +321,7 @@ def test_only_a_request_that_was_sent_may_be_billed(monkeypatch: pytest.MonkeyPa
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         # There is a connection, but no handshake.
         assert outcome(f"https://{address}", seconds=0.2) == ("transient", False)
-        assert outcome(f"http://{address}", seconds=0.2) == ("transient", True)
+        assert outcome(f"http://{address}", seconds=2) == ("transient", True)
     for reply in (b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"):
         with raw_server(reply) as (proxy, _):
             monkeypatch.setenv("https_proxy", proxy)
@@ -335,30 +335,27 @@ CUT = {
     "a stream after its answer": (f'data: {ANSWER % "delta"}\n\ndata: {{"usage": {{"prom', "42"),
     "a stream before its end": ('data: {"choices": [{"delta": {"content": "4"}}]}\n\n', ""),
     "a body": ((ANSWER % "message")[:-9], ""),
-    "nothing": ("", ""),
 }
 
 
-@pytest.mark.parametrize("is_open", [True, False])
 @pytest.mark.parametrize(("sent", "text"), CUT.values(), ids=CUT)
-def test_a_whole_answer_in_a_response_that_is_cut_off_is_kept(
-    sent: str, text: str, is_open: bool
-) -> None:
+def test_a_whole_answer_in_a_response_that_is_cut_off_is_kept(sent: str, text: str) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
 
-    async def ask(address: str) -> Completion:
+    async def ask(address: str, timeout: float) -> Completion:
         model = open_model(CHAT, None, Server(f"http://{address}")).model
-        completion = await model.answer(QUESTION, RequestSettings(timeout=0.5))
+        completion = await model.answer(QUESTION, RequestSettings(timeout=timeout))
         await model.close()
         return completion
 
-    # A server that has another reply keeps the connection.
-    with raw_server(head + sent.encode(), *([OK] if is_open else [])) as (address, _):
-        completion = asyncio.run(ask(address))
+    with raw_server(head + sent.encode()) as (address, _):
+        completion = asyncio.run(ask(address, timeout=100))
     assert (completion.text, completion.error is None) == (text, bool(text))
-    if completion.error is not None:
-        assert completion.error.possibly_billed
-        assert ("no answer within" in completion.error.message) is is_open
+    assert completion.error is None or completion.error.possibly_billed
+    if "[DONE]" in sent:
+        # A server that has another reply keeps the connection open.
+        with raw_server(head + sent.encode(), OK) as (address, _):
+            assert asyncio.run(ask(address, timeout=3)).text == text
 
 
 @cache

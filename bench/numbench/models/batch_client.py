@@ -228,11 +228,11 @@ class BatchService(HostedServer, ABC):
             reply = await self._http.request(method, self._url(path), headers, body)
         except ProviderError as error:
             raise failures.provider_error(error.failure, self._secrets) from None
-        if reply.is_success and reply.cut is None:
+        failure = reply.cut
+        if not reply.is_success:
+            failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
+        if failure is None:
             return reply.content
-        failure = failures.failure_from_reply(reply.status, reply.headers, reply.content)
-        if reply.is_success and reply.cut is not None:
-            failure = reply.cut
         raise failures.provider_error(failure, self._secrets)
 
     def _id(self, response: JsonObject) -> str:

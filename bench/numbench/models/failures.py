@@ -141,7 +141,12 @@ def transient_failure(message: str, possibly_billed: bool = False) -> Failure:
 
 
 def unreadable_failure(message: object) -> Failure:
-    """Return the failure of a request whose response contains no answer that can be read."""
+    """Return the failure of a request whose response contains no answer that can be read.
+
+    message: a text, or the error of who reads it.
+    """
+    if isinstance(message, Exception) and not isinstance(message, InvalidJson):
+        message = f"the response cannot be read: {message!r}"
     return transient_failure(str(message), possibly_billed=True)
 
 

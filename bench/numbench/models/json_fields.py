@@ -89,6 +89,7 @@ def decode_json(content: bytes) -> object:
         raise WebPage(" ".join((title[1] if title else _TAG.sub(" ", start)).split())[:100])
     try:
         value = json.loads(content.decode("utf-8-sig", "replace"), strict=False)
+        # Of surrogates, pairs are joined, and lone ones replaced.
         text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
         return json.loads(text.decode("utf-16-le", "replace"))
     except (ValueError, RecursionError):

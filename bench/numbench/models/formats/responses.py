@@ -82,7 +82,7 @@ class ResponsesFormat(Format):
         What that event leaves out, as some servers do, is in the events before: in whole items, or
         in parts of texts.
         """
-        added, done = list[JsonObject](), list[JsonObject]()
+        added, done = list[dict[str, object]](), list[JsonObject]()
         pieces: _Pieces = {}
         for event in events:
             kind = text_or_repr(event.get("type"))
@@ -97,7 +97,10 @@ class ResponsesFormat(Format):
                 items = _most_complete((done, _rebuilt(pieces), added))
                 return {"error": error, "output": items}
             if kind.startswith("response.output_item."):
-                (done if kind.endswith(".done") else added).append(object_at(event, "item"))
+                (done if kind.endswith(".done") else added).append({**object_at(event, "item")})
+            elif kind == "response.function_call_arguments.done":
+                for item in (each for each in added if each.get("id") == event.get("item_id")):
+                    item["arguments"] = event.get("arguments")
             else:
                 _add_piece(kind, event, pieces)
         raise IncompleteStream
