@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
@@ -33,15 +32,6 @@ Scalar = str | int | float | bool | None
 def answer_text(answer: Answer) -> str:
     """Return an answer as one text; a list as its numbers, separated by commas."""
     return answer if isinstance(answer, str) else ", ".join(answer)
-
-
-def utc_time(text: str) -> str:
-    """Return a time in ISO 8601, in UTC as it is by default; empty if it is unknown or no time."""
-    try:
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):
-        return ""
 
 
 class Difficulty(Struct, frozen=True, gc=False):

@@ -16,9 +16,9 @@ import msgspec
 from numbench.ecosystem.export import METRIC_NAMES, require_extra
 from numbench.errors import BadInput
 from numbench.journal.identity import EXAMPLE_HASHES
-from numbench.journal.run_folder import find_runs, read_info
+from numbench.journal.run_folder import find_runs, read_info, utc_time
 from numbench.models.base import Message
-from numbench.records import PAPER, Response, RunInfo, Usage, utc_time
+from numbench.records import PAPER, Response, RunInfo, Usage
 from numbench.runner.few_shot import examples, examples_sha256, messages_before
 from numbench.scoring import ScoredItem, ScoredRun, score_run, signature
 from numbench.scoring.scored_run import few_shot_count

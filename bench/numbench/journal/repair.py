@@ -74,8 +74,8 @@ def verify_run(folder: Path, repair: bool = False) -> RunFiles:
                 # Their log tells them by the size that the file had before.
                 lost = lost_requests(folder) if name == RESPONSES else []
                 write_atomically(path, b"".join((*kept, *map(encode, lost))))
-                if lost:
-                    (folder / SENT).unlink()
+                if name == RESPONSES:
+                    (folder / SENT).unlink(missing_ok=True)
     return RunFiles(counts[RESPONSES], tuple(damage))
 
 

@@ -299,6 +299,15 @@ def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def utc_time(text: str) -> str:
+    """Return a time in ISO 8601, in UTC as it is by default; empty if it is unknown or no time."""
+    try:
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return ""
+
+
 def resumed_info(folder: Path, info: RunInfo) -> RunInfo:
     """Return the description of the run in `folder` once `info` resumes it. Writes nothing.
 

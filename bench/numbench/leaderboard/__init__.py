@@ -16,9 +16,9 @@ from numbench._version import __version__
 from numbench.core import jsonl
 from numbench.dataset.store import sha256_of
 from numbench.errors import BadInput
-from numbench.journal.run_folder import INFO, RESPONSES
+from numbench.journal.run_folder import INFO, RESPONSES, utc_time
 from numbench.journal.served_models import EARLIER_SERVERS
-from numbench.records import RunInfo, utc_time
+from numbench.records import RunInfo
 from numbench.reporting.answer import answers
 from numbench.reporting.build import build_tables, report_json
 from numbench.reporting.data import ReportData

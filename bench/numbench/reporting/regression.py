@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from numbench.errors import BadInput
 from numbench.journal.identity import InfoDifference, find_differences
-from numbench.journal.run_folder import find_runs
-from numbench.records import RunInfo, utc_time
+from numbench.journal.run_folder import find_runs, utc_time
+from numbench.records import RunInfo
 from numbench.reporting.comparisons import Verdict, task_name
 from numbench.reporting.names import variant_name
 

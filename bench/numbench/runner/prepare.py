@@ -90,7 +90,8 @@ def _with_stored_token_limit(prepared: PreparedRun) -> PreparedRun:
     if "truncated" not in spec.retry or not path.is_file():
         return prepared
     stored = read_json(path, RunInfo).settings.get("max_tokens")
-    if others := set(spec.retry) - {"truncated"} if spec.max_tokens not in (None, stored) else ():
+    others = set(spec.retry) - {"truncated"}
+    if others and spec.max_tokens not in (None, stored):
         raise BadInput(_text("retry_limit", others=",".join(sorted(others))))
     info = msgspec.structs.replace(
         prepared.info, settings=prepared.info.settings | {"max_tokens": stored}

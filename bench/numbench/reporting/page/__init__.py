@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from numbench._version import __version__
-from numbench.records import utc_time
+from numbench.journal.run_folder import utc_time
 from numbench.reporting.answer import answers, how_to_compare
 from numbench.reporting.data import ReportData
 from numbench.reporting.declarations import declarations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numbench.journal.identity import find_difference
-from numbench.records import utc_time
+from numbench.journal.run_folder import utc_time
 from numbench.reporting.data import ReportData
 from numbench.reporting.tables.model import Cell, Row, declared_table
 
