@@ -11,14 +11,14 @@ pytestmark = pytest.mark.slow
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "quickstart.ipynb"
 
 
-def outputs(notebook: nbformat.NotebookNode) -> list[list[str]]:
-    """The text outputs of each code cell; figures and HTML are left out."""
+def outputs(notebook: nbformat.NotebookNode) -> list[str]:
+    """The text of each code cell, which may arrive in pieces; figures and HTML are left out."""
     return [
-        [
+        "".join(
             output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"]
             for output in cell["outputs"]
             if output.get("name") != "stderr" and "image/png" not in output.get("data", {})
-        ]
+        )
         for cell in notebook.cells
         if cell["cell_type"] == "code"
     ]
@@ -34,4 +34,4 @@ def test_the_notebook_gives_its_committed_outputs(
         executed, timeout=600, startup_timeout=600, resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     assert outputs(executed) == outputs(committed)
-    assert sum(len(group) for group in outputs(committed)) >= 8
+    assert sum(map(bool, outputs(committed))) >= 8
